@@ -2,7 +2,7 @@ import type { MovableClock } from './clock.ts'
 import type { ExportJobs } from './export-jobs.ts'
 import { checkFault, FaultSyntaxError, parseFault, type Faults } from './faults.ts'
 import { jsonReply, pathOf, type Reply, type Request } from './message.ts'
-import type { RecordedRequest } from './index.ts'
+import type { Recorder } from './recorder.ts'
 import { isRecord } from './site.ts'
 
 export const controlPrefix = '/_emulator/'
@@ -10,7 +10,7 @@ export const controlPrefix = '/_emulator/'
 type Controlled = {
   clock: MovableClock
   faults: Faults
-  requests: RecordedRequest[]
+  recorder: Recorder
   exportJobs: ExportJobs
 }
 
@@ -18,7 +18,7 @@ class ControlError extends Error {}
 
 /** The endpoints that steer the emulator. They need no key, are not recorded and meet no fault. */
 export function control(request: Request, controlled: Controlled): Reply {
-  const { clock, faults, requests, exportJobs } = controlled
+  const { clock, faults, recorder, exportJobs } = controlled
   const time = () => ({
     now: new Date(clock.now()).toISOString(),
     offsetSeconds: clock.offsetSeconds,
@@ -41,10 +41,10 @@ export function control(request: Request, controlled: Controlled): Reply {
       faults.clear()
       return faults.list()
     },
-    'GET requests': () => requests,
+    'GET requests': () => recorder.requests,
     'DELETE requests': () => {
-      requests.length = 0
-      return requests
+      recorder.requests.length = 0
+      return recorder.requests
     },
     'POST next-job': () => {
       const { error, afterPages = 0 } = bodyOf(request)

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { packArchive } from './archive.ts'
 import type { Clock } from './clock.ts'
+import { sampleSite } from './options.ts'
 import { Refusal } from './refusal.ts'
 import { renderPage, stylesheet, type Edition } from './render.ts'
 import { readSite, SiteProblem, type Site } from './site.ts'
@@ -38,8 +40,6 @@ export type PlannedFailure = { error: string; afterPages: number }
 export type ExportSettings = {
   /** Folder of Markdown; read afresh by each job. */
   siteDirectory: string
-  /** Brought along when the site has no stylesheet. */
-  stylesheetFile: string
   domains: readonly string[]
   queueSeconds: number
   jobSeconds: number
@@ -97,7 +97,7 @@ export class ExportJobs {
     try {
       site = await readSite(this.#settings.siteDirectory)
       if (!site.assets.has(stylesheet)) {
-        site.assets.set(stylesheet, await readFile(this.#settings.stylesheetFile))
+        site.assets.set(stylesheet, await readFile(join(sampleSite, stylesheet)))
       }
     } catch (problem) {
       if (!(problem instanceof SiteProblem)) throw problem

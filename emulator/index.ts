@@ -1,78 +1,23 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import { AgentJobs, agentProject } from './agent-jobs.ts'
-import { createApi, type Report } from './api.ts'
-import { MovableClock, type Clock } from './clock.ts'
+import { createApi } from './api.ts'
+import { MovableClock } from './clock.ts'
 import { control, controlPrefix } from './control.ts'
-import { ExportJobs, type Curve, type PlannedFailure } from './export-jobs.ts'
-import { applyFault, checkFault, Faults, parseFault, type Fault, type Operation } from './faults.ts'
+import { ExportJobs, type PlannedFailure } from './export-jobs.ts'
+import { checkFault, Faults, parseFault, type Fault } from './faults.ts'
 import { keys } from './keys.ts'
-import { pathOf, type Delivery, type Reply, type Request } from './message.ts'
+import { pathOf } from './message.ts'
+import { defaults, type EmulatorOptions } from './options.ts'
+import { Recorder, type RecordedRequest } from './recorder.ts'
 import { listen } from './server.ts'
 import { ObjectStorage } from './storage.ts'
 
+export type { Report } from './api.ts'
 export type { Clock } from './clock.ts'
 export type { Curve, PlannedFailure } from './export-jobs.ts'
 export type { Fault, Operation } from './faults.ts'
-export type { Report } from './api.ts'
-
-export type EmulatorOptions = {
-  /** Address to listen on; default 127.0.0.1. */
-  host?: string
-  /** Default 0: any free port. */
-  port?: number
-  storagePort?: number
-  /** Origin under which clients reach the API, when it is not the address listened on. */
-  publicUrl?: string
-  /** The same for storage: links are signed for this host. */
-  storagePublicUrl?: string
-  /** Folder of Markdown to export; default the sample site. */
-  siteDirectory?: string
-  /** Default docs.example.com. */
-  domains?: readonly string[]
-  /** Default 2. */
-  queueSeconds?: number
-  /** Default 20. */
-  jobSeconds?: number
-  /** How the work goes on over that time; default linear. */
-  curve?: Curve
-  /** How the status tells it; default full. */
-  report?: Report
-  /** Lifetime of a link; default 3600, at most a week. */
-  linkSeconds?: number
-  /** Default no limit. */
-  startsPerHour?: number
-  /** Whether the 429 of that limit carries Retry-After; default false. */
-  retryAfter?: boolean
-  /** Whether a start is refused while an export of the same domain runs; default false. */
-  oneExportPerSite?: boolean
-  /** When the agent job that finishes does so, after the start of the emulator; default 20. */
-  agentSeconds?: number
-  /** As data, or in the words of the flag. */
-  faults?: readonly (Fault | string)[]
-  /** Makes job ids the same in each run; default random. */
-  seed?: string
-  /** Default the time of the machine. */
-  clock?: Clock
-  /** Called when a request has been answered, or left unanswered by a fault. */
-  onRequest?: (request: RecordedRequest) => void
-}
-
-/** A request as it came in, without secrets: no query, no key. */
-export type RecordedRequest = {
-  method: string
-  path: string
-  /** Undefined for a path that is none of the API's. */
-  operation: Operation | undefined
-  /** Whether an Authorization header came along. */
-  authorization: boolean
-  range: string | undefined
-  body: string
-  /** What was answered; undefined while it is not, and when a fault left it so. */
-  status: number | undefined
-  /** The kind of the fault that it met. */
-  fault: Fault['kind'] | undefined
-}
+export type { EmulatorOptions } from './options.ts'
+export type { RecordedRequest } from './recorder.ts'
 
 export type Emulator = AsyncDisposable & {
   /** Root of the Admin API, without a slash at the end. */
@@ -80,99 +25,61 @@ export type Emulator = AsyncDisposable & {
   storageUrl: string
   keys: typeof keys
   domains: readonly string[]
+  /** The one project that has agent jobs, and their ids. */
   agentProject: string
   agentJobs: readonly string[]
   /** All requests but those to control endpoints, in the order they came. */
   requests: readonly RecordedRequest[]
   /** Throws a FaultSyntaxError. */
-  addFault(fault: Fault | string): void
-  clearFaults(): void
-  failNextJob(failure: PlannedFailure): void
-  advanceClock(seconds: number): void
-  close(): Promise<void>
+  addFault: (fault: Fault | string) => void
+  clearFaults: () => void
+  failNextJob: (failure: PlannedFailure) => void
+  advanceClock: (seconds: number) => void
+  /** Stops at once: also connections that a fault keeps hanging. */
+  close: () => Promise<void>
 }
 
-export const sampleSite = fileURLToPath(new URL('./site', import.meta.url))
-
-/** Starts an Admin API and its object storage. Rejects when a port cannot be had. */
+/**
+ * Starts an Admin API and its object storage.
+ * Rejects with the error of Node when a port cannot be had, with a FaultSyntaxError for a wrong fault.
+ */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
-  const { host = '127.0.0.1', domains = ['docs.example.com'], linkSeconds = 3600 } = options
-  const clock = new MovableClock(options.clock)
+  const settings = { ...defaults, ...options }
+  const { host, domains, linkSeconds, seed } = settings
+  const clock = new MovableClock(settings.clock)
   const faults = new Faults()
   const addFault = (fault: Fault | string) => {
     faults.add(typeof fault === 'string' ? parseFault(fault) : checkFault(fault))
   }
-  options.faults?.forEach(addFault)
+  for (const fault of settings.faults) addFault(fault)
 
-  const exportJobs = new ExportJobs(
-    {
-      siteDirectory: options.siteDirectory ?? sampleSite,
-      stylesheetFile: `${sampleSite}/style.css`,
-      domains,
-      queueSeconds: options.queueSeconds ?? 2,
-      jobSeconds: options.jobSeconds ?? 20,
-      curve: options.curve ?? 'linear',
-      startsPerHour: options.startsPerHour ?? Infinity,
-      retryAfter: options.retryAfter ?? false,
-      oneExportPerSite: options.oneExportPerSite ?? false,
-    },
-    clock,
-    idSource('se_', options.seed),
+  const recorder = new Recorder(faults, settings.onRequest)
+  const exportJobs = new ExportJobs(settings, clock, idSource('se_', seed))
+  const agentJobs = new AgentJobs(clock, settings.agentSeconds)
+  const storage = new ObjectStorage(clock, idSource('', seed))
+
+  const storageServer = await listen(
+    (request) => recorder.deliver(request, 'download', (one) => storage.answer(one)),
+    { host, port: settings.storagePort, clock },
   )
-  const agentJobs = new AgentJobs(clock, options.agentSeconds ?? 20)
-  const storage = new ObjectStorage(clock, idSource('', options.seed))
-  let storageUrl = options.storagePublicUrl
+  const storageUrl = settings.storagePublicUrl ?? urlOf(host, storageServer.port)
+
   const api = await createApi({
     exportJobs,
     agentJobs,
-    report: options.report ?? 'full',
+    report: settings.report,
     publish: (jobId, domain, archive) => {
       const key = `${jobId}/${domain}.tar.gz`
-      if (!storage.has(key)) storage.put(key, archive)
-      return storage.link(storageUrl ?? '', key, linkSeconds)
+      storage.put(key, archive)
+      return storage.link(storageUrl, key, linkSeconds)
     },
   })
-
-  const requests: RecordedRequest[] = []
-  const serve = async (
-    request: Request,
-    operation: Operation | undefined,
-    process: (request: Request) => Promise<Reply> | Reply,
-  ): Promise<Delivery> => {
-    const fault = faults.next(operation)
-    const recorded: RecordedRequest = {
-      method: request.method,
-      path: pathOf(request),
-      operation,
-      authorization: request.headers.authorization !== undefined,
-      range: request.headers.range,
-      body: request.body,
-      status: undefined,
-      fault: fault?.kind,
-    }
-    requests.push(recorded)
-    const delivery: Delivery = fault
-      ? await applyFault(fault, request, operation, async (one) => process(one))
-      : { reply: await process(request), ending: 'complete' }
-    recorded.status = delivery.reply?.status
-    options.onRequest?.(recorded)
-    return delivery
-  }
-
-  const storageServer = await listen(
-    (request) => serve(request, 'download', (one) => storage.answer(one)),
-    { host, port: options.storagePort ?? 0, clock },
-  )
-  storageUrl ??= urlOf(host, storageServer.port)
   const apiServer = await listen(
     async (request) =>
       pathOf(request).startsWith(controlPrefix)
-        ? {
-            reply: control(request, { clock, faults, requests, exportJobs }),
-            ending: 'complete',
-          }
-        : serve(request, api.operationOf(request), (one) => api.answer(one)),
-    { host, port: options.port ?? 0, clock },
+        ? { reply: control(request, { clock, faults, recorder, exportJobs }), ending: 'complete' }
+        : recorder.deliver(request, api.operationOf(request), (one) => api.answer(one)),
+    { host, port: settings.port, clock },
   ).catch(async (error: unknown) => {
     await storageServer.close()
     throw error
@@ -182,13 +89,13 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     await Promise.all([apiServer.close(), storageServer.close()])
   }
   return {
-    apiUrl: options.publicUrl ?? urlOf(host, apiServer.port),
+    apiUrl: settings.publicUrl ?? urlOf(host, apiServer.port),
     storageUrl,
     keys,
     domains,
     agentProject,
     agentJobs: agentJobs.ids,
-    requests,
+    requests: recorder.requests,
     addFault,
     clearFaults: () => {
       faults.clear()

@@ -26,11 +26,9 @@ export class ObjectStorage {
     this.#newRequestId = newRequestId
   }
 
-  has(key: string): boolean {
-    return this.#objects.has(key)
-  }
-
+  /** Storing the same bytes again changes nothing, not even the time of the last change. */
   put(key: string, bytes: Buffer): void {
+    if (this.#objects.get(key)?.bytes.equals(bytes)) return
     this.#objects.set(key, {
       bytes,
       // As S3 does for an object that was put in one part.

@@ -1,0 +1,144 @@
+/** One run of the action between its inputs and its outputs; the only place that catches. */
+import type { PullRequest, PullRequestAddress } from './agent-job.ts'
+import type { Clock } from './clock.ts'
+import { type Failure, toFailure } from './errors.ts'
+import { type Inputs, readInputs } from './inputs.ts'
+import { type Network, routeTo } from './network.ts'
+import { outputNames, toOutputs } from './outputs.ts'
+import { emptyReceipt } from './receipt.ts'
+import { toAnnotation } from './report.ts'
+import { run } from './run.ts'
+import { type Environment, type Runner, assertOutputsWritable } from './runner.ts'
+import { toSummary } from './summary.ts'
+import { clean } from './text.ts'
+import { formatDuration } from './units.ts'
+
+export interface ActionDependencies {
+  readonly runner: Runner
+  readonly environment: Environment
+  readonly network: Network
+  readonly clock: Clock
+  /** From 0 to 1. */
+  readonly random: () => number
+  /** Aborted, with a Failure as the reason, when the run is cancelled. */
+  readonly signal: AbortSignal
+  readonly readPullRequest: (
+    address: PullRequestAddress,
+    access: { apiUrl: string; token: string; signal: AbortSignal },
+  ) => Promise<PullRequest>
+}
+
+export interface Action {
+  /** Runs to the end, whatever it is; resolves with the exit code and never rejects. */
+  run(): Promise<0 | 1>
+  /** Reports a failure from outside the run (a signal, an uncaught error), unless the end was already reported. */
+  fail(error: unknown): void
+}
+
+/** Prepares a run; nothing is read or sent before `run`. */
+export function createAction(dependencies: ActionDependencies): Action {
+  const { runner, environment, clock } = dependencies
+  const receipt = emptyReceipt()
+  const startedMs = clock.nowMs()
+  const startedWallMs = clock.wallMs()
+  let inputs: Inputs | undefined
+  let reported = false
+
+  return {
+    async run() {
+      try {
+        // Masked before anything can repeat it, also when it turns out to be no key.
+        const apiKey = runner.input('api-key').trim()
+        if (apiKey.length >= shortestMask) runner.mask(apiKey)
+        assertOutputsWritable(environment)
+        inputs = readInputs(
+          (name) => runner.input(name),
+          (message) => {
+            runner.warning(message)
+          },
+        )
+        if (inputs.githubToken.length >= shortestMask) runner.mask(inputs.githubToken)
+        logInputs(inputs)
+        await run(inputs, storyDependencies(inputs), receipt)
+        return report(undefined)
+      } catch (error) {
+        return report(toFailure(error))
+      }
+    },
+    fail(error) {
+      report(toFailure(error))
+    },
+  }
+
+  /** Outputs first, since they are what other steps wait for; the annotation last, where people look. */
+  function report(failure: Failure | undefined): 0 | 1 {
+    if (reported) return 1
+    reported = true
+    const end = writeOutputs(failure)
+    if (inputs?.summary ?? true) {
+      const durationMs = clock.nowMs() - startedMs
+      runner.summary(toSummary({ receipt, inputs, failure: end, startedWallMs, durationMs }))
+    }
+    if (!end) return 0
+    runner.error(`Static export: ${end.code}`, toAnnotation(end, receipt))
+    return 1
+  }
+
+  /** Writes every output on every path: what is written last wins over anything that was injected. */
+  function writeOutputs(failure: Failure | undefined): Failure | undefined {
+    try {
+      const outputs = toOutputs(receipt, failure)
+      for (const name of outputNames) runner.output(name, outputs[name])
+      return failure
+    } catch (error) {
+      return failure ?? toFailure(error)
+    }
+  }
+
+  function storyDependencies({ githubToken: token }: Inputs) {
+    const { network, random, signal } = dependencies
+    const serverUrl = URL.parse(environment['GITHUB_SERVER_URL'] ?? '')
+    const apiUrl = environment['GITHUB_API_URL'] ?? 'https://api.github.com'
+    return {
+      network,
+      clock,
+      random,
+      signal,
+      log: runner,
+      mask: (secret: string) => {
+        runner.mask(secret)
+      },
+      onJobId: (jobId: string) => {
+        runner.output('jobId', jobId)
+      },
+      serverUrl: serverUrl ?? new URL('https://github.com'),
+      readPullRequest: (address: PullRequestAddress, readSignal: AbortSignal) =>
+        dependencies.readPullRequest(address, { apiUrl, token, signal: readSignal }),
+    }
+  }
+
+  function logInputs(known: Inputs): void {
+    const route = routeTo(known.baseUrl, environment)
+    if (route.via === 'unusable-proxy') {
+      runner.warning(
+        'The proxy variable of the environment (HTTPS_PROXY or HTTP_PROXY) is not an http address; it is not used.',
+      )
+    }
+    const { baseUrl, domain, jobId, version, paths, timeoutMs, pollIntervalMs, agentJob } = known
+    const lines = [
+      `Admin API: ${baseUrl.host}${baseUrl.pathname === '/' ? '' : clean(baseUrl.pathname)}`,
+      route.via === 'proxy' ? `Proxy: ${route.proxyHost}` : 'Proxy: none',
+      domain && `Domain: ${domain}`,
+      jobId && `Attach to job: ${jobId}`,
+      version && `Version: ${clean(version)}`,
+      paths.length > 0 && `Paths: ${clean(paths.join(', '))}`,
+      `Timeout: ${formatDuration(timeoutMs)}`,
+      `Poll interval: ${pollIntervalMs === undefined ? 'adaptive' : formatDuration(pollIntervalMs)}`,
+      agentJob && `Agent job: ${agentJob.jobId}${agentJob.wait ? ' (wait until it ends)' : ''}`,
+    ]
+    runner.details('Inputs', lines.filter((line) => typeof line === 'string'))
+  }
+}
+
+/** A mask on fewer characters would blot out half of the log. */
+const shortestMask = 8

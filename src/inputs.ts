@@ -1,0 +1,263 @@
+/** The inputs of the action, validated. All problems are reported together, before any request. */
+import { domainToASCII } from 'node:url'
+import type { AgentJobRequest } from './agent-job.ts'
+import { isLoopback } from './bundle.ts'
+import { Failure } from './errors.ts'
+import { idPattern } from './export-job.ts'
+import { clean } from './text.ts'
+
+export interface Inputs {
+  readonly apiKey: string
+  /** Without a slash at the end of its path. */
+  readonly baseUrl: URL
+  /** ASCII, lower case; set unless `jobId` is. */
+  readonly domain: string | undefined
+  readonly jobId: string | undefined
+  readonly version: string | undefined
+  readonly paths: readonly string[]
+  readonly timeoutMs: number
+  readonly pollIntervalMs: number | undefined
+  readonly maskBundleUrl: boolean
+  readonly agentJob: AgentJobRequest | undefined
+  readonly githubToken: string
+  readonly summary: boolean
+}
+
+/** Every input that is read; `action.yml` declares the same. */
+export const inputNames = [
+  'api-key',
+  'base-url',
+  'domain',
+  'job-id',
+  'version',
+  'paths',
+  'timeout-minutes',
+  'poll-interval-seconds',
+  'mask-bundle-url',
+  'agent-project-id',
+  'agent-job-id',
+  'wait-for-agent',
+  'github-token',
+  'summary',
+] as const
+
+export type InputName = (typeof inputNames)[number]
+
+/** Thrown when inputs are wrong: one failure for all of them. */
+export class InvalidInputs extends Failure {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    const [only = ''] = problems
+    const all = problems.map((problem) => `- ${problem}`).join('\n')
+    super(
+      'config',
+      problems.length === 1 ? only : `${problems.length} inputs need to be corrected:\n${all}`,
+    )
+    this.problems = problems
+  }
+}
+
+/**
+ * Reads and checks all inputs. An empty input counts as absent, since an expression without a value
+ * arrives as an empty string.
+ *
+ * @param read gives the text of an input, or an empty string
+ * @param warn is told what is allowed, but probably a mistake
+ * @throws InvalidInputs with every problem found, each with its fix
+ */
+export function readInputs(
+  read: (name: InputName) => string,
+  warn: (message: string) => void,
+): Inputs {
+  const problems: string[] = []
+
+  /** The value of an input by a reader that throws its problem as a string. */
+  function take<T>(name: InputName, parse: (text: string, name: InputName) => T, fallback: T): T {
+    const text = read(name).trim()
+    if (text === '') return fallback
+    const result = attempt(() => parse(text, name))
+    if ('value' in result) return result.value
+    problems.push(result.problem)
+    return fallback
+  }
+
+  const apiKey = take('api-key', parseApiKey, '')
+  if (read('api-key').trim() === '') {
+    problems.push(
+      '`api-key` is empty. Is the secret defined, and available to this event? (Pull requests from forks get none.)',
+    )
+  } else if (apiKey !== '') {
+    if (apiKey.length < 16) warn('`api-key` is shorter than any admin key; is it whole?')
+    else if (!/^[A-Za-z]+_/.test(apiKey)) {
+      warn('`api-key` does not begin with a name and an underscore, as admin keys do.')
+    }
+  }
+
+  const baseUrl = take('base-url', parseBaseUrl, undefined)
+  if (read('base-url').trim() === '') {
+    problems.push('`base-url` is missing: the root address of the Admin API, such as https://api.example.com.')
+  } else if (baseUrl && /\/v[12]$/.test(baseUrl.pathname)) {
+    warn('`base-url` ends in a version. It should be the root of the Admin API, without /v1 or /v2.')
+  }
+
+  const domain = take('domain', parseDomain, undefined)
+  const jobId = take('job-id', parseId, undefined)
+  if (read('domain').trim() === '' && read('job-id').trim() === '') {
+    problems.push(
+      '`domain` is missing: the host name of the site to export, such as docs.example.com. (Or `job-id`, to attach to an export.)',
+    )
+  }
+  const paths = take('paths', parsePaths, [])
+  if (paths.length > 0 && jobId !== undefined) {
+    problems.push(
+      '`paths` cannot be combined with `job-id`: what a job exports was decided when it was started.',
+    )
+  }
+
+  const version = take('version', parseVersion, undefined)
+  const timeoutMinutes = take('timeout-minutes', decimal(0, 1440, 'minutes'), 30)
+  const pollIntervalSeconds = take(
+    'poll-interval-seconds',
+    decimal(0.1, 600, 'seconds'),
+    undefined,
+  )
+  const maskBundleUrl = take('mask-bundle-url', parseBoolean, false)
+  const waitForAgent = take('wait-for-agent', parseBoolean, false)
+  const summary = take('summary', parseBoolean, true)
+  const projectId = take('agent-project-id', parseId, undefined)
+  const agentJobId = take('agent-job-id', parseId, undefined)
+  if ((read('agent-project-id').trim() === '') !== (read('agent-job-id').trim() === '')) {
+    problems.push('`agent-project-id` and `agent-job-id` belong together; one of them is missing.')
+  } else if (waitForAgent && read('agent-job-id').trim() === '') {
+    problems.push('`wait-for-agent` needs `agent-project-id` and `agent-job-id`.')
+  }
+
+  if (problems.length > 0 || !baseUrl) throw new InvalidInputs(problems)
+  return {
+    apiKey,
+    baseUrl,
+    domain,
+    jobId,
+    version,
+    paths,
+    timeoutMs: timeoutMinutes * 60_000,
+    pollIntervalMs: pollIntervalSeconds === undefined ? undefined : pollIntervalSeconds * 1000,
+    maskBundleUrl,
+    agentJob:
+      projectId === undefined || agentJobId === undefined
+        ? undefined
+        : { projectId, jobId: agentJobId, wait: waitForAgent },
+    githubToken: read('github-token').trim(),
+    summary,
+  }
+}
+
+/** What a reader of an input throws: caught in this file, collected and told together. */
+class Problem extends Error {}
+
+function attempt<T>(parse: () => T): { readonly value: T } | { readonly problem: string } {
+  try {
+    return { value: parse() }
+  } catch (error) {
+    if (error instanceof Problem) return { problem: error.message }
+    throw error
+  }
+}
+
+/** The key is never repeated in a problem. */
+function parseApiKey(text: string): string {
+  if (/^bearer\s/i.test(text)) {
+    throw new Problem('`api-key` begins with the word Bearer. Store the key alone in the secret.')
+  }
+  if (!/^[\x21-\x7e]+$/.test(text)) {
+    throw new Problem(
+      '`api-key` holds a character that no key has (a pasted newline, space or ellipsis?). Copy the key again, whole and alone.',
+    )
+  }
+  return text
+}
+
+function parseBaseUrl(text: string): URL {
+  const seen = clean(text, 200)
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    const guess = URL.parse(`https://${text}`)
+    const isHost = !text.includes('://') && guess?.hostname.includes('.')
+    const suggestion = isHost ? `: did you mean https://${clean(text, 200)}?` : '.'
+    throw new Problem(`\`base-url\` is not an https address ("${seen}")${suggestion}`)
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new Problem('`base-url` holds a user name or password; the key goes into `api-key`.')
+  }
+  if (url.search !== '' || url.hash !== '') {
+    throw new Problem(`\`base-url\` has a query or a fragment ("${seen}"); leave it out.`)
+  }
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    throw new Problem(
+      `\`base-url\` must be https, so that the key cannot be read on the way ("${seen}").`,
+    )
+  }
+  url.pathname = url.pathname.replace(/\/+$/, '')
+  return url
+}
+
+/**
+ * A host name: DNS labels (RFC 1035, section 2.3.4), in any script; kept in the ASCII form of IDNA
+ * (UTS 46, as browsers do it).
+ */
+function parseDomain(text: string): string {
+  const host = domainToASCII(text.replace(/\.$/, '')).toLowerCase()
+  const bare = /^[^/?#@:\\\s*]+$/.test(text)
+  if (bare && isHostName(host)) return host
+
+  const guess = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`)?.hostname
+  const suggestion =
+    guess !== undefined && isHostName(guess) ? `did you mean ${guess}?` : 'for example docs.example.com.'
+  throw new Problem(
+    `\`domain\` is the host name of the site, without scheme, port or path ("${clean(text, 200)}"): ${suggestion}`,
+  )
+}
+
+function isHostName(host: string): boolean {
+  return (
+    host.length <= 253 &&
+    /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(host) &&
+    !/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host) // an address, not a name
+  )
+}
+
+function parseId(text: string, name: InputName): string {
+  if (idPattern.test(text)) return text
+  throw new Problem(
+    `\`${name}\` is not an id: letters, digits, - and _, at most 128 ("${clean(text, 80)}").`,
+  )
+}
+
+function parseVersion(text: string): string {
+  if (/^[\x20-\x7e]{1,128}$/.test(text)) return text
+  throw new Problem('`version` must be 1 to 128 printable ASCII characters on one line.')
+}
+
+function parsePaths(text: string): string[] {
+  const lines = text.split('\n').map((line) => line.trim())
+  return [...new Set(lines.filter((line) => line !== ''))]
+}
+
+function decimal(min: number, max: number, unit: string) {
+  return (text: string, name: InputName): number => {
+    const value = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : NaN
+    if (value > 0 && value >= min && value <= max) return value
+    const range = min === 0 ? `above 0 and at most ${max}` : `from ${min} to ${max}`
+    throw new Problem(
+      `\`${name}\` is a number of ${unit} ${range}, without a unit ("${clean(text, 40)}").`,
+    )
+  }
+}
+
+/** The booleans of YAML 1.2's core schema, as `core.getBooleanInput` reads them. */
+function parseBoolean(text: string, name: InputName): boolean {
+  if (/^(?:true|True|TRUE)$/.test(text)) return true
+  if (/^(?:false|False|FALSE)$/.test(text)) return false
+  throw new Problem(`\`${name}\` is true or false ("${clean(text, 40)}").`)
+}

@@ -1,0 +1,52 @@
+/** The entry: the real dependencies, the signals of the runner, and an exit code that cannot lie. */
+import process from 'node:process'
+import { createAction } from './action.ts'
+import { systemClock } from './clock.ts'
+import { Failure } from './errors.ts'
+import { systemNetwork } from './network.ts'
+import { readPullRequest } from './pull-request.ts'
+import { connectRunner } from './runner.ts'
+
+// Until the last output is written this run is a failure, also when Node finds nothing left to do.
+process.exitCode = 1
+
+const cancelling = new AbortController()
+const action = createAction({
+  runner: connectRunner(process.env),
+  environment: process.env,
+  network: systemNetwork,
+  clock: systemClock,
+  random: Math.random,
+  signal: cancelling.signal,
+  readPullRequest,
+})
+
+/** The runner sends SIGINT, after 7.5 s SIGTERM, and kills 2.5 s later (actions/runner, ProcessInvoker.cs). */
+const longestGoodbyeMs = 1_500
+
+function onCancel(signalName: string): void {
+  if (cancelling.signal.aborted) process.exit(1)
+  const failure = new Failure('cancelled', `Cancelled by ${signalName}.`)
+  cancelling.abort(failure)
+  setTimeout(() => {
+    action.fail(failure)
+    process.exit(1)
+  }, longestGoodbyeMs)
+}
+process.on('SIGINT', onCancel)
+process.on('SIGTERM', onCancel)
+process.on('SIGBREAK', onCancel)
+
+// A raw stack trace would be read by the runner as commands.
+function onLostError(error: unknown): void {
+  action.fail(error)
+  process.exit(1)
+}
+process.on('uncaughtException', onLostError)
+process.on('unhandledRejection', onLostError)
+// The reader of the log is gone; there is nobody left to tell.
+process.stdout.on('error', () => process.exit(1))
+
+const exitCode = await action.run()
+// A connection that hangs must not keep the process; what was printed is flushed first.
+process.stdout.write('', () => process.exit(exitCode))

@@ -1,0 +1,231 @@
+/** The network: one request, one reply, nothing repeated, nothing followed. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { HttpClient, getProxyUrl } from '@actions/http-client'
+
+export interface NetworkRequest {
+  readonly method: 'GET' | 'POST'
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | undefined
+  /** Reading stops, with `body-too-large`, when the body of a success is longer. */
+  readonly maxBodyBytes: number
+}
+
+export interface NetworkReply {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** Sends a request once. Rejects with a {@link NetworkFault}, or with the reason of the signal. */
+export type Network = (request: NetworkRequest, signal: AbortSignal) => Promise<NetworkReply>
+
+export type NetworkFaultKind =
+  | 'connection'
+  | 'tls'
+  | 'proxy'
+  | 'not-http'
+  | 'body-cut'
+  | 'body-too-large'
+
+/** A request that ended without a whole reply. The texts never hold a URL. */
+export class NetworkFault extends Error {
+  override readonly name = 'NetworkFault'
+  readonly kind: NetworkFaultKind
+  /** The error code of Node (`ECONNRESET`), of its HTTP parser (`HPE_…`), or a name of ours. */
+  readonly code: string
+  /** Whether the request may have reached the service. */
+  readonly delivered: boolean
+
+  constructor(
+    kind: NetworkFaultKind,
+    code: string,
+    message: string,
+    { delivered, cause }: { delivered: boolean; cause?: unknown },
+  ) {
+    super(message, { cause })
+    this.kind = kind
+    this.code = code
+    this.delivered = delivered
+  }
+}
+
+/** Enough of an error page to recognise it. */
+const maxErrorBodyBytes = 64 * 1024
+
+/**
+ * The real network. `@actions/http-client` gives it the proxy of the environment; what the client does
+ * wrong is switched off or done here: it follows redirects with the key in hand, leaves a cut body
+ * hanging for ever, reads without limit and cannot be aborted.
+ */
+export const systemNetwork: Network = async (request, signal) => {
+  signal.throwIfAborted()
+  const abortWithSignal = {
+    prepareRequest(options: { signal?: AbortSignal; host?: string }) {
+      options.signal = signal
+      // The client passes the brackets of an IPv6 literal on, which Node takes for a host name.
+      if (options.host) options.host = options.host.replace(/^\[(.*)\]$/, '$1')
+    },
+    canHandleAuthentication: () => false,
+    handleAuthentication: () => Promise.reject(new Error('no authentication handler')),
+  }
+  const client = new HttpClient('static-export-action', [abortWithSignal], {
+    allowRedirects: false,
+    allowRetries: false,
+  })
+  // The signal ends the request, but not a proxy that was asked for a tunnel and keeps silent: hence the race.
+  const aborted = Promise.withResolvers<never>()
+  const onAbort = () => {
+    aborted.reject(signal.reason as Error)
+  }
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([exchange(client, request), aborted.promise])
+  } catch (error) {
+    // The socket only says "aborted" or "socket hang up": what counts is why we pulled the plug.
+    signal.throwIfAborted()
+    throw error instanceof NetworkFault ? error : explain(error)
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+async function exchange(client: HttpClient, request: NetworkRequest): Promise<NetworkReply> {
+  const { message } = await client.request(
+    request.method,
+    request.url.href,
+    request.body ?? null,
+    { ...request.headers },
+  )
+  const status = message.statusCode ?? 0
+  const success = status >= 200 && status < 300
+  const body = await readBody(message, success ? request.maxBodyBytes : maxErrorBodyBytes, success)
+  return { status, headers: message.headers, body }
+}
+
+/** Reads to the end, to the limit, or to the point where the connection was lost. */
+function readBody(message: IncomingMessage, maxBytes: number, success: boolean): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let sizeBytes = 0
+    const finish = () => {
+      resolve(Buffer.concat(chunks).toString('utf8').replace(/^\ufeff/, ''))
+    }
+    const lost = (cause?: unknown) => {
+      // Of an error reply the status is what counts; its text may end where it likes.
+      if (!success) {
+        finish()
+        return
+      }
+      const of = message.headers['content-length']
+      const amount = of === undefined ? `${sizeBytes} bytes` : `${sizeBytes} of ${Number(of)} bytes`
+      reject(
+        new NetworkFault('body-cut', 'ECONNRESET', `the reply was cut off after ${amount}`, {
+          delivered: true,
+          cause,
+        }),
+      )
+    }
+    message.on('data', (chunk: Buffer) => {
+      sizeBytes += chunk.length
+      if (sizeBytes <= maxBytes) {
+        chunks.push(chunk)
+        return
+      }
+      message.destroy()
+      if (success) {
+        const limit = `the reply is longer than ${Math.round(maxBytes / 1024)} KiB`
+        reject(new NetworkFault('body-too-large', 'TOO_LARGE', limit, { delivered: true }))
+      } else finish()
+    })
+    message.on('end', () => {
+      if (message.complete) finish()
+      else lost()
+    })
+    message.on('error', lost)
+    message.on('close', lost)
+  })
+}
+
+const tlsCodes =
+  /^(?:ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/
+
+const connectionTexts: Record<string, string> = {
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was closed before a reply',
+  EPIPE: 'the connection was closed before a reply',
+  ENOTFOUND: 'the host name could not be resolved',
+  EAI_AGAIN: 'the host name could not be resolved for now',
+  ETIMEDOUT: 'no connection within the time of the system',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the network cannot be reached',
+}
+
+/** Nothing was sent when the connection was never made. */
+const neverSent = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+])
+
+/** Names the cause of a transport error; its own text may hold a path with a query, so it is not repeated. */
+function explain(error: unknown): NetworkFault {
+  const code = codeOf(error)
+  const text = Error.isError(error) ? error.message : ''
+  const tunnel = /tunneling socket could not be established, (?:statusCode=(\d{3})|cause=)/.exec(text)
+  if (tunnel) {
+    const what = tunnel[1]
+      ? `the proxy answered HTTP ${tunnel[1]}`
+      : 'the proxy could not be reached'
+    return new NetworkFault('proxy', tunnel[1] ?? code, what, { delivered: false, cause: error })
+  }
+  if (code === 'EPROTO') {
+    const what = 'the server does not speak TLS on this port'
+    return new NetworkFault('tls', code, what, { delivered: false, cause: error })
+  }
+  if (tlsCodes.test(code)) {
+    const what = 'the TLS certificate was not trusted'
+    return new NetworkFault('tls', code, what, { delivered: false, cause: error })
+  }
+  if (code.startsWith('HPE_')) {
+    const what = 'the reply is not valid HTTP'
+    return new NetworkFault('not-http', code, what, { delivered: true, cause: error })
+  }
+  const what = connectionTexts[code] ?? 'the connection failed'
+  return new NetworkFault('connection', code, what, { delivered: !neverSent.has(code), cause: error })
+}
+
+/** The code of an error, or of the first one in an AggregateError (each address of a host was tried). */
+function codeOf(error: unknown): string {
+  if (error instanceof AggregateError) return codeOf(error.errors[0])
+  if (typeof error === 'object' && error !== null && 'code' in error) return String(error.code)
+  return 'UNKNOWN'
+}
+
+/** How a host is reached, for the log: through which proxy, never with its credentials. */
+export type Route =
+  | { readonly via: 'direct' }
+  | { readonly via: 'proxy'; readonly proxyHost: string }
+  | { readonly via: 'unusable-proxy' }
+
+/**
+ * The route to a URL by `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, as the client will take it: a proxy
+ * variable that is not a URL makes it connect directly without a word, or throw.
+ */
+export function routeTo(url: URL, environment: Readonly<Record<string, string | undefined>>): Route {
+  const name = url.protocol === 'https:' ? 'https_proxy' : 'http_proxy'
+  const configured = environment[name] ?? environment[name.toUpperCase()] ?? ''
+  try {
+    const proxyHref = getProxyUrl(url.href)
+    // `proxy.corp:8080` parses as a URL without a host, of the scheme `proxy.corp`.
+    const proxyHost = proxyHref && new URL(proxyHref).host
+    if (proxyHost) return { via: 'proxy', proxyHost }
+    if (proxyHref) return { via: 'unusable-proxy' }
+  } catch {
+    return { via: 'unusable-proxy' }
+  }
+  const malformed = configured !== '' && !URL.canParse(configured)
+  return malformed ? { via: 'unusable-proxy' } : { via: 'direct' }
+}

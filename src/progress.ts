@@ -1,0 +1,135 @@
+/** The progress of a run in its log: a line when something changed, and at least one a minute. */
+import type { Clock } from './clock.ts'
+import type { ExportJob } from './export-job.ts'
+import type { Log } from './log.ts'
+import { count, formatDuration } from './units.ts'
+
+/** One look at the job. */
+export interface Sample {
+  /** Since the beginning of the run. */
+  readonly atMs: number
+  readonly percent: number | undefined
+  readonly pageCount: number | undefined
+}
+
+export interface Progress {
+  /** Takes a look at the job into account, and logs it when that is worth a line. */
+  see(job: ExportJob): void
+  /** Logs a line whenever nothing was logged for a minute; ends, without an error, with the signal. */
+  keepAlive(signal: AbortSignal): Promise<void>
+  readonly samples: readonly Sample[]
+}
+
+const longestSilenceMs = 60_000
+const worthALinePoints = 5
+const stallMs = 5 * 60_000
+const bigStepBackPoints = 20
+
+export function createProgress(log: Log, clock: Clock): Progress {
+  const startedMs = clock.nowMs()
+  const samples: Sample[] = []
+  let job: ExportJob | undefined
+  let changedMs = startedMs
+  let logged: { job: ExportJob | undefined; atMs: number } = { job: undefined, atMs: startedMs }
+
+  return { see, keepAlive, samples }
+
+  function see(seen: ExportJob): void {
+    const before = job
+    job = seen
+    const nowMs = clock.nowMs()
+    if (!before || isChange(before, seen)) changedMs = nowMs
+    samples.push({ atMs: nowMs - startedMs, percent: seen.percent, pageCount: seen.pageCount })
+    warnOfOddities(before, seen, nowMs)
+    if (isWorthALine(seen, nowMs)) report(nowMs)
+  }
+
+  async function keepAlive(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const quietMs = clock.nowMs() - logged.atMs
+      try {
+        await clock.sleep(longestSilenceMs - quietMs, signal)
+      } catch {
+        return
+      }
+      const nowMs = clock.nowMs()
+      if (nowMs - logged.atMs >= longestSilenceMs) report(nowMs)
+    }
+  }
+
+  function isWorthALine(seen: ExportJob, nowMs: number): boolean {
+    const last = logged.job
+    if (!last || last.status !== seen.status) return true
+    if (!isChange(last, seen)) return false
+    if (nowMs - logged.atMs >= longestSilenceMs) return true
+    // Without a percentage, the number of pages is all there is to show.
+    if (seen.percent === undefined) return nowMs - logged.atMs >= longestSilenceMs / 4
+    return Math.abs(seen.percent - (last.percent ?? 0)) >= worthALinePoints
+  }
+
+  function report(nowMs: number): void {
+    const facts = job ? describe(job, samples) : ['waiting for the Admin API']
+    const stillMs = nowMs - changedMs
+    const still = job && stillMs >= longestSilenceMs ? [`no change for ${formatDuration(stillMs)}`] : []
+    log.info(`[${formatDuration(nowMs - startedMs)}] ${[...facts, ...still].join(' · ')}`)
+    logged = { job, atMs: nowMs }
+  }
+
+  function warnOfOddities(before: ExportJob | undefined, seen: ExportJob, nowMs: number): void {
+    if (nowMs - changedMs >= stallMs) {
+      log.warning(
+        `The export has shown no progress for ${formatDuration(stallMs)}. The wait goes on until \`timeout-minutes\` is over.`,
+      )
+    }
+    if (before?.status === 'running' && seen.status === 'queued') {
+      log.warning('The export went back from running to queued; the service started it anew.')
+    } else if ((before?.percent ?? 0) - (seen.percent ?? 100) > bigStepBackPoints) {
+      log.warning(`The progress of the export fell by more than ${bigStepBackPoints} points.`)
+    }
+  }
+}
+
+function isChange(before: ExportJob, after: ExportJob): boolean {
+  return (
+    before.status !== after.status ||
+    before.percent !== after.percent ||
+    before.pageCount !== after.pageCount
+  )
+}
+
+function describe(job: ExportJob, samples: readonly Sample[]): string[] {
+  const facts = [job.status]
+  if (job.percent !== undefined) facts.push(`${Math.floor(job.percent)} %`)
+  if (job.pageCount !== undefined) facts.push(count(job.pageCount, 'page'))
+  if (job.status === 'completed') return facts
+  const { pagesPerSecond, remainingMs } = estimate(samples)
+  if (pagesPerSecond !== undefined) facts.push(formatRate(pagesPerSecond))
+  if (remainingMs !== undefined) facts.push(`about ${formatDuration(remainingMs)} left`)
+  return facts
+}
+
+function formatRate(pagesPerSecond: number): string {
+  return pagesPerSecond >= 1
+    ? `${pagesPerSecond.toFixed(1)} pages/s`
+    : `${(pagesPerSecond * 60).toFixed(1)} pages/min`
+}
+
+/** How fast the export is, over the last minute or so, and how long it will take if it stays so. */
+export function estimate(samples: readonly Sample[]): {
+  readonly pagesPerSecond: number | undefined
+  readonly remainingMs: number | undefined
+} {
+  const last = samples.at(-1)
+  const first = last && samples.find(({ atMs }) => atMs >= last.atMs - longestSilenceMs)
+  const spanMs = last && first ? last.atMs - first.atMs : 0
+  if (!last || !first || spanMs <= 0) return { pagesPerSecond: undefined, remainingMs: undefined }
+  const pages = (last.pageCount ?? 0) - (first.pageCount ?? 0)
+  const points = (last.percent ?? 0) - (first.percent ?? 0)
+  return {
+    pagesPerSecond: pages > 0 ? (pages / spanMs) * 1000 : undefined,
+    remainingMs:
+      points > 0 && last.percent !== undefined
+        ? ((100 - last.percent) / points) * spanMs
+        : undefined,
+  }
+}

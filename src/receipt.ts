@@ -1,0 +1,30 @@
+/** What a run has learned so far: the source of outputs, summary and error, on every outcome. */
+import type { AgentJob } from './agent-job.ts'
+import type { Bundle } from './bundle.ts'
+import type { ExportJob } from './export-job.ts'
+import type { Sample } from './progress.ts'
+
+export type Phase = 'start' | 'queue' | 'rendering' | 'link'
+
+export interface Receipt {
+  /** Known as soon as the service has accepted the start, or from the input. */
+  jobId: string | undefined
+  job: ExportJob | undefined
+  bundle: Bundle | undefined
+  agentJob: AgentJob | undefined
+  /** Looks at the job, in order. */
+  samples: readonly Sample[]
+  /** How long each phase took, in the order of the run. */
+  readonly phaseMs: Map<Phase, number>
+}
+
+export function emptyReceipt(): Receipt {
+  return {
+    jobId: undefined,
+    job: undefined,
+    bundle: undefined,
+    agentJob: undefined,
+    samples: [],
+    phaseMs: new Map(),
+  }
+}

@@ -1,0 +1,36 @@
+/** How the end of a run is told: the one error annotation, and what can still be done. */
+import type { Failure } from './errors.ts'
+import type { Receipt } from './receipt.ts'
+
+/** The runner cuts annotations at 4,096 characters. */
+const maxAnnotationLength = 3_900
+
+/** The annotation of a failed run: what failed, on which job, what was tried, what to do next. */
+export function toAnnotation(failure: Failure, receipt: Receipt): string {
+  const { message, serverSaid, tried, advice } = failure
+  const outlook = toOutlook(failure, receipt)
+  const lines = [
+    message,
+    serverSaid === undefined ? undefined : `The service said: "${serverSaid}"`,
+    tried === undefined ? undefined : `Given up after ${tried}.`,
+    `What to do: ${advice}`,
+    outlook && `${outlook.text} Run this step again with:\n    job-id: ${outlook.jobId}`,
+  ]
+  return lines
+    .filter((line) => line !== undefined)
+    .join('\n')
+    .slice(0, maxAnnotationLength)
+}
+
+/** What is left to build on after a failure: undefined when there is no job, or nothing to expect of it. */
+export function toOutlook(
+  { code }: Failure,
+  { jobId, job }: Receipt,
+): { readonly jobId: string; readonly text: string } | undefined {
+  if (jobId === undefined || code === 'job-failed' || code === 'not-found') return undefined
+  const text =
+    job?.status === 'completed'
+      ? `Export job ${jobId} has completed and stays available.`
+      : `Export job ${jobId} keeps running on the service.`
+  return { jobId, text }
+}

@@ -1,0 +1,157 @@
+/** The story of a run: start or attach, wait, look at the agent job, mint the link. */
+import { type PullRequest, type PullRequestAddress, followAgentJob } from './agent-job.ts'
+import { describeLink, mintBundle } from './bundle.ts'
+import { createClient } from './client.ts'
+import { type Clock, type Deadline, deadlineIn } from './clock.ts'
+import { type ExportJob, toStartedJob, waitForExport } from './export-job.ts'
+import { createHttp } from './http.ts'
+import type { Inputs } from './inputs.ts'
+import type { Log } from './log.ts'
+import type { Network } from './network.ts'
+import { createProgress } from './progress.ts'
+import type { Phase, Receipt } from './receipt.ts'
+import { count, formatBytes, formatDuration, formatUtc } from './units.ts'
+
+export interface RunDependencies {
+  readonly network: Network
+  readonly clock: Clock
+  /** From 0 to 1. */
+  readonly random: () => number
+  readonly log: Log
+  /** Aborted when the run is cancelled, with the failure to report. */
+  readonly signal: AbortSignal
+  /** Makes the runner hide a value from now on. */
+  readonly mask: (secret: string) => void
+  /** Called the moment the job id is known: it must survive whatever comes next. */
+  readonly onJobId: (jobId: string) => void
+  readonly serverUrl: URL
+  readonly readPullRequest: (address: PullRequestAddress, signal: AbortSignal) => Promise<PullRequest>
+}
+
+/** The agent job may not use up the time that the link needs: so much is kept of it, or a quarter. */
+const keptForLinkMs = 60_000
+
+/**
+ * Runs the whole export and notes in the receipt what it learns, so that a failure leaves it filled as far
+ * as the run came.
+ *
+ * @throws Failure, see errors.ts
+ */
+export async function run(
+  inputs: Inputs,
+  dependencies: RunDependencies,
+  receipt: Receipt,
+): Promise<void> {
+  const { clock, log } = dependencies
+  const { pollIntervalMs } = inputs
+  const startedMs = clock.nowMs()
+  const deadline = deadlineIn(inputs.timeoutMs, clock)
+  const progress = createProgress(log, clock)
+  receipt.samples = progress.samples
+
+  const ending = new AbortController() // ends what runs beside the export
+  const signal = AbortSignal.any([dependencies.signal, ending.signal])
+  const http = { ...dependencies, baseUrl: inputs.baseUrl, apiKey: inputs.apiKey }
+  const client = createClient(createHttp({ ...http, deadline }))
+  const keepAlive = progress.keepAlive(signal)
+
+  const exportEnd = Promise.withResolvers<undefined>()
+  const followed = inputs.agentJob
+    ? followAgentJob(inputs.agentJob, exportEnd.promise, agentDependencies())
+    : undefined
+  try {
+    const job = await completeExport()
+    exportEnd.resolve(undefined)
+    log.info(`Export completed: ${describeExport(job, clock.nowMs() - startedMs)} (job ${job.id})`)
+    await followed
+    await mintLink(job)
+  } finally {
+    ending.abort()
+    exportEnd.resolve(undefined)
+    await Promise.all([followed, keepAlive])
+  }
+
+  async function completeExport(): Promise<ExportJob> {
+    const { jobId } = inputs
+    let started: ExportJob | undefined
+    if (jobId === undefined) {
+      const { domain = '', version, paths } = inputs
+      const reply = await timed('start', () => client.startExport({ domain, version, paths }))
+      started = toStartedJob(reply, log)
+      log.info(`Export of ${domain} started: job ${started.id}`)
+    } else {
+      log.info(`Attached to export job ${jobId}`)
+    }
+    const id = started?.id ?? jobId ?? ''
+    receipt.jobId = id
+    dependencies.onJobId(id)
+
+    let phaseStartedMs = clock.nowMs()
+    const endPhase = (phase: Phase) => {
+      const nowMs = clock.nowMs()
+      receipt.phaseMs.set(phase, (receipt.phaseMs.get(phase) ?? 0) + nowMs - phaseStartedMs)
+      phaseStartedMs = nowMs
+    }
+    try {
+      return await waitForExport(id, started, {
+        ...dependencies,
+        client,
+        deadline,
+        pollIntervalMs,
+        onJob(job) {
+          if (receipt.job) endPhase(receipt.job.status === 'queued' ? 'queue' : 'rendering')
+          receipt.job = job
+          progress.see(job)
+        },
+      })
+    } finally {
+      if (receipt.job) endPhase(receipt.job.status === 'queued' ? 'queue' : 'rendering')
+    }
+  }
+
+  async function mintLink(job: ExportJob): Promise<void> {
+    const bundle = await timed('link', () =>
+      mintBundle(job.id, {
+        client,
+        baseUrl: inputs.baseUrl,
+        log,
+        mask: inputs.maskBundleUrl ? dependencies.mask : undefined,
+      }),
+    )
+    receipt.bundle = bundle
+    const size = bundle.sizeBytes === undefined ? '' : ` (${formatBytes(bundle.sizeBytes)})`
+    const lifeMs = bundle.expiresAtMs - client.serverWallMs()
+    log.info(
+      `Bundle${size} at ${describeLink(bundle.url)}; the link works for ${formatDuration(lifeMs)}, until ${formatUtc(bundle.expiresAtMs)}`,
+    )
+  }
+
+  function agentDependencies() {
+    const keptMs = Math.min(keptForLinkMs, inputs.timeoutMs / 4)
+    const sooner: Deadline = { remainingMs: () => Math.max(0, deadline.remainingMs() - keptMs) }
+    return {
+      ...dependencies,
+      client: createClient(createHttp({ ...http, deadline: sooner, signal })),
+      deadline: sooner,
+      signal,
+      pollIntervalMs,
+      onAgentJob(agentJob: Receipt['agentJob']) {
+        receipt.agentJob = agentJob
+      },
+    }
+  }
+
+  async function timed<T>(phase: Phase, work: () => Promise<T>): Promise<T> {
+    const phaseStartedMs = clock.nowMs()
+    try {
+      return await work()
+    } finally {
+      receipt.phaseMs.set(phase, clock.nowMs() - phaseStartedMs)
+    }
+  }
+}
+
+function describeExport({ pageCount }: ExportJob, durationMs: number): string {
+  const pages = pageCount === undefined ? 'all pages' : count(pageCount, 'page')
+  return `${pages} in ${formatDuration(durationMs)}`
+}

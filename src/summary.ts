@@ -1,0 +1,166 @@
+/** The run summary: a receipt that somebody reads in the run page a month later. */
+import { describeLink } from './bundle.ts'
+import type { AgentJob } from './agent-job.ts'
+import type { Failure } from './errors.ts'
+import type { Inputs } from './inputs.ts'
+import type { Sample } from './progress.ts'
+import type { Phase, Receipt } from './receipt.ts'
+import { toOutlook } from './report.ts'
+import { escapeMarkdown } from './text.ts'
+import { count, formatBytes, formatDuration, formatUtc } from './units.ts'
+
+export interface SummaryFacts {
+  readonly receipt: Receipt
+  /** Undefined when the inputs were wrong. */
+  readonly inputs: Inputs | undefined
+  readonly failure: Failure | undefined
+  readonly startedWallMs: number
+  readonly durationMs: number
+}
+
+const phaseNames: Record<Phase, string> = {
+  start: 'start',
+  queue: 'waiting in the queue',
+  rendering: 'rendering',
+  link: 'link',
+}
+
+/** The summary of a run as Markdown, on every outcome. Never holds the query of the link. */
+export function toSummary(facts: SummaryFacts): string {
+  const blocks = [
+    heading(facts),
+    facts.failure && failureBlock(facts.failure, facts.receipt),
+    table(facts),
+    chart(facts.receipt.samples),
+    againBlock(facts),
+  ]
+  return `${blocks.filter((block) => block !== undefined).join('\n\n')}\n`
+}
+
+function heading({ inputs, receipt, failure }: SummaryFacts): string {
+  const site = inputs?.domain ?? (receipt.jobId === undefined ? undefined : `job ${receipt.jobId}`)
+  const of = site === undefined ? '' : ` of ${escapeMarkdown(site)}`
+  if (!failure) return `## ✅ Static export${of}`
+  if (failure.code === 'cancelled') return `## ⏹️ Static export${of}: cancelled`
+  return `## ❌ Static export${of}: failed`
+}
+
+function failureBlock(failure: Failure, receipt: Receipt): string {
+  const { code, message, serverSaid, tried, advice } = failure
+  const outlook = toOutlook(failure, receipt)
+  const [what = '', ...items] = message.split('\n')
+  const lines = [
+    `> [!CAUTION]`,
+    `> **${escapeMarkdown(what)}** (\`${code}\`)`,
+    ...items.map((item) => `> - ${escapeMarkdown(item.replace(/^- /, ''))}`),
+    ...(serverSaid === undefined ? [] : ['>', `> The service said: “${escapeMarkdown(serverSaid)}”`]),
+    ...(tried === undefined ? [] : ['>', `> Given up after ${tried}.`]),
+    '>',
+    `> **What to do:** ${escapeMarkdown(advice, 1_000)}`,
+    ...(outlook ? ['>', `> ${escapeMarkdown(outlook.text)} The lines below resume it.`] : []),
+  ]
+  return lines.join('\n')
+}
+
+function table(facts: SummaryFacts): string | undefined {
+  const { receipt, inputs, startedWallMs, durationMs } = facts
+  const { job, bundle, agentJob, phaseMs } = receipt
+  if (!inputs) return undefined
+  const rows: [string, string | undefined][] = [
+    ['Site', inputs.domain && escapeMarkdown(inputs.domain)],
+    ['Version', inputs.version && escapeMarkdown(inputs.version)],
+    ['Pages', pages(job?.pageCount, inputs.paths.length)],
+    ['Archive', bundle?.sizeBytes === undefined ? undefined : formatBytes(bundle.sizeBytes)],
+    [
+      'Link',
+      bundle &&
+        `works until **${formatUtc(bundle.expiresAtMs)}**<br>${escapeMarkdown(describeLink(bundle.url))}`,
+    ],
+    ['Job', receipt.jobId && `<code>${escapeMarkdown(receipt.jobId)}</code>${jobStatus(facts)}`],
+    ['Admin API', escapeMarkdown(inputs.baseUrl.host)],
+    ['Agent job', agentJob && agentRow(agentJob)],
+    ['Took', duration(durationMs, phaseMs)],
+    ['When', formatUtc(startedWallMs)],
+  ]
+  const lines = rows.flatMap(([name, value]) => (value ? [`| **${name}** | ${value} |`] : []))
+  return ['| | |', '| --- | --- |', ...lines].join('\n')
+}
+
+function pages(pageCount: number | undefined, pathCount: number): string | undefined {
+  if (pageCount === undefined) return undefined
+  return pathCount === 0 ? `${pageCount}` : `${pageCount} (${count(pathCount, 'path')} asked for)`
+}
+
+function jobStatus({ receipt: { job }, failure, inputs }: SummaryFacts): string {
+  const attached = inputs?.jobId === undefined ? '' : ' (attached)'
+  if (!failure || !job) return attached
+  const percent = job.percent === undefined ? '' : ` at ${Math.floor(job.percent)} %`
+  return `${attached}, last seen ${escapeMarkdown(job.status)}${percent}`
+}
+
+function agentRow({ status, prLink, pullRequest }: AgentJob): string {
+  if (prLink === undefined) return `${escapeMarkdown(status)}, no pull request`
+  const title = pullRequest?.title.trim() ? pullRequest.title : prLink
+  const state = pullRequest ? ` (${pullRequest.state})` : ''
+  return `${escapeMarkdown(status)}: <a href="${escapeMarkdown(prLink, 2_000)}">${escapeMarkdown(title, 200)}</a>${state}`
+}
+
+function duration(durationMs: number, phaseMs: ReadonlyMap<Phase, number>): string {
+  const phases = [...phaseMs].map(([phase, ms]) => `${phaseNames[phase]} ${formatDuration(ms)}`)
+  const detail = phases.length === 0 ? '' : ` (${phases.join(', ')})`
+  return `${formatDuration(durationMs)}${detail}`
+}
+
+const fewestSamples = 5
+const chartPoints = 20
+
+/** The progress over time; the chart type spaces its points evenly, so they are interpolated. */
+function chart(samples: readonly Sample[]): string | undefined {
+  const points = samples.flatMap(({ atMs, percent }) => (percent === undefined ? [] : [{ atMs, percent }]))
+  const first = points[0]
+  const last = points.at(-1)
+  if (points.length < fewestSamples || !first || !last || last.atMs - first.atMs < 1_000) {
+    return undefined
+  }
+  const spanMs = last.atMs - first.atMs
+  const values = Array.from({ length: chartPoints + 1 }, (_, index) => {
+    const atMs = first.atMs + (spanMs * index) / chartPoints
+    const nextIndex = points.findIndex((point) => point.atMs >= atMs)
+    const next = points[nextIndex] ?? last
+    const previous = points[nextIndex - 1] ?? next
+    const share = next === previous ? 0 : (atMs - previous.atMs) / (next.atMs - previous.atMs)
+    return Math.round(previous.percent + (next.percent - previous.percent) * share)
+  })
+  const [unit, unitMs] = spanMs > 180_000 ? ['minutes', 60_000] : ['seconds', 1_000]
+  const axis = (atMs: number) => Math.round((atMs / unitMs) * 10) / 10
+  return [
+    '```mermaid',
+    'xychart-beta',
+    '  title "Progress of the export"',
+    `  x-axis "${unit}" ${axis(first.atMs)} --> ${axis(last.atMs)}`,
+    '  y-axis "percent" 0 --> 100',
+    `  line [${values.join(', ')}]`,
+    '```',
+  ].join('\n')
+}
+
+/** The lines that resume a wait, or mint a fresh link for the same export. */
+function againBlock({ receipt, inputs, failure }: SummaryFacts): string | undefined {
+  const outlook = failure && toOutlook(failure, receipt)
+  if (!inputs || receipt.jobId === undefined || (failure && !outlook)) return undefined
+  const title = failure
+    ? 'Resume this export'
+    : 'Get a fresh link for this export, also after this one has expired'
+  return [
+    `<details${failure ? ' open' : ''}><summary>${title}</summary>`,
+    '',
+    '```yaml',
+    'with:',
+    '  api-key: ${{ secrets.ADMIN_API_KEY }} # your secret',
+    `  base-url: ${inputs.baseUrl.href.replace(/\/$/, '')}`,
+    `  job-id: ${receipt.jobId}`,
+    '```',
+    '',
+    '</details>',
+  ].join('\n')
+}

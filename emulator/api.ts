@@ -49,6 +49,8 @@ export async function createApi(services: Services): Promise<Api> {
   const backend = new OpenAPIBackend({
     definition: parse(await readFile(description, 'utf8')) as Document,
     strict: true,
+    // Compiles each validator when it is first needed; a test checks the document itself.
+    quick: true,
     ignoreTrailingSlashes: false,
     // `verbose` brings the descriptions of the schemas into the errors; see `explain`.
     ajvOpts: { verbose: true },
@@ -76,16 +78,11 @@ export async function createApi(services: Services): Promise<Api> {
         const { error } = security['adminApiKey'] as { error: unknown }
         throw error
       },
-      validationFail: ({ validation }: Incoming) => {
-        throw new Refusal(400, explain(validation.errors?.[0]))
+      validationFail: (context: Incoming) => {
+        requireJson(context)
+        throw new Refusal(400, explain(context.validation.errors?.[0]))
       },
-      // openapi-backend looks at a body of any type, and lets some of the wrong type pass.
-      preOperationHandler: ({ request, operation }: Incoming) => {
-        const type = request.headers['content-type'] ?? ''
-        if (operation.requestBody !== undefined && !/^application\/json *(;|$)/i.test(type)) {
-          throw new Refusal(400, `The body must be application/json, not ${type || 'untyped'}.`)
-        }
-      },
+      preOperationHandler: requireJson,
       start: async ({ request }: Incoming<unknown, StartRequest>): Promise<Answer> => ({
         status: 202,
         body: await exportJobs.start(request.requestBody),
@@ -148,6 +145,14 @@ export async function createApi(services: Services): Promise<Api> {
   }
 }
 
+/** openapi-backend looks at a body of any type, and lets some that are not JSON pass. */
+function requireJson({ request, operation }: Incoming): void {
+  const type = request.headers['content-type'] ?? ''
+  if (operation.requestBody !== undefined && !/^application\/json *(;|$)/i.test(type)) {
+    throw new Refusal(400, `The body must be application/json, not ${type || 'untyped'}.`)
+  }
+}
+
 /** Why an answer is not one that openapi.yaml describes. */
 function problemWith(
   { status, body }: Answer,
@@ -188,7 +193,10 @@ function explain(error: ValidationError | undefined): string {
   const { keyword, message = 'invalid', parentSchema } = error
   const params = error.params as Record<string, unknown>
   const field = error.instancePath.replace(/^\/(requestBody|path)\/?/, '').replaceAll('/', '.')
-  if (keyword === 'required') return `${String(params['missingProperty'])} is missing.`
+  if (keyword === 'required') {
+    const missing = String(params['missingProperty'])
+    return `${missing === 'requestBody' ? 'The body' : missing} is missing.`
+  }
   if (keyword === 'additionalProperties') {
     return `Unknown field "${String(params['additionalProperty'])}".`
   }

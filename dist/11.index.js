@@ -23,11 +23,11 @@ __webpack_require__.r(__webpack_exports__);
 // Compiling a schema pays for thousands of values; a run reads about a hundred.
 zod__WEBPACK_IMPORTED_MODULE_0__/* .config */ .$W({ jitless: true });
 const exportJob = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    jobId: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J(),
+    jobId: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J().optional(),
     status: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
-    progress: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J(),
-    pageCount: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J(),
-    error: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J(),
+    progress: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J().optional(),
+    pageCount: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J().optional(),
+    error: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J().optional(),
 });
 const startedExportJob = exportJob.extend({
     jobId: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
@@ -35,14 +35,14 @@ const startedExportJob = exportJob.extend({
     status: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().catch('queued'),
 });
 const bundle = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    jobId: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J(),
+    jobId: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J().optional(),
     bundleUrl: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
-    expiresAt: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J(),
-    sizeBytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J(),
+    expiresAt: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J().optional(),
+    sizeBytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J().optional(),
 });
 const agentJob = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     status: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
-    prLink: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J(),
+    prLink: zod__WEBPACK_IMPORTED_MODULE_1__/* .unknown */ .L5J().optional(),
 });
 
 

@@ -28389,8 +28389,10 @@ var external_node_net_ = __nccwpck_require__(7030);
 var src_text = __nccwpck_require__(8992);
 ;// CONCATENATED MODULE: ./src/units.ts
 /** How durations, sizes and times are written in the log and the summary. */
-/** A duration for people: `0.4 s`, `12 s`, `3m 05s`, `1h 02m`. */
+/** A duration for people: `40 ms`, `0.4 s`, `12 s`, `3m 05s`, `1h 02m`. */
 function formatDuration(durationMs) {
+    if (durationMs > 0 && durationMs < 95)
+        return `${Math.ceil(durationMs)} ms`;
     const totalSeconds = Math.max(0, durationMs) / 1000;
     if (totalSeconds < 9.95)
         return `${(Math.round(totalSeconds * 10) / 10).toString()} s`;
@@ -28401,6 +28403,13 @@ function formatDuration(durationMs) {
     if (minutes < 60)
         return `${minutes}m ${pad(seconds % 60)}s`;
     return `${Math.floor(minutes / 60)}h ${pad(minutes % 60)}m`;
+}
+/** Time since the start, of one width for columns: `00:40`, `12:05`, `1:02:03`. */
+function formatElapsed(durationMs) {
+    const seconds = Math.round(durationMs / 1000);
+    const hours = Math.floor(seconds / 3600);
+    const clock = `${pad(Math.floor(seconds / 60) % 60)}:${pad(seconds % 60)}`;
+    return hours === 0 ? clock : `${hours}:${clock}`;
 }
 /** A size for people, in powers of 1000 as storage services count: `312 B`, `1.2 MB`. */
 function formatBytes(sizeBytes) {
@@ -28478,7 +28487,9 @@ function toBundle(reply, jobId, dependencies) {
         const what = 'The service does not say until when the link works, and the link does not either.';
         throw new errors/* Failure */.HR('protocol', what);
     }
-    if (stated !== undefined && signed !== undefined && Math.abs(stated - signed) > tolerableDifferenceMs) {
+    if (stated !== undefined &&
+        signed !== undefined &&
+        Math.abs(stated - signed) > tolerableDifferenceMs) {
         log.warning(`The service says that the link works until ${new Date(stated).toISOString()}, its signature until ${new Date(signed).toISOString()}. The earlier counts.`);
     }
     return {
@@ -28613,12 +28624,12 @@ function secretsOf(url) {
 
 ;// CONCATENATED MODULE: ./src/poll.ts
 /** When to ask again. */
-const shortestDelayMs = 2_000;
-const longestDelayMs = 30_000;
+const shortestDelayMs = 1_000;
+const longestDelayMs = 25_000;
 /**
  * How long to wait before the next look at a job. Without a fixed interval the wait is a quarter of the
- * time that has passed, from 2 s to 30 s: a job of one minute is seen to end within some seconds, and one
- * of an hour costs about 130 requests.
+ * time that has passed, from 1 s to 25 s: the end of a job is seen when at most a quarter more of its time
+ * has passed, and an hour costs about 160 requests.
  *
  * @param fixedIntervalMs the user's own interval, which is kept to the letter
  * @param random from 0 to 1; spreads runs that started together by 10 % to each side
@@ -28638,6 +28649,10 @@ function nextPollDelayMs(elapsedMs, fixedIntervalMs, random) {
 /** Ids that are safe in a path: encoding alone would let `..` through. */
 const idPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
 const knownStatuses = new Set(['queued', 'running', 'completed', 'failed']);
+/** Whether the service will not change the job any more. */
+function hasEnded({ status }) {
+    return status === 'completed' || status === 'failed';
+}
 /**
  * Reads a reply about the job. A status that is not known counts as running (design: unknown is not
  * failed), odd numbers as unknown; both are warned about, once each since the log drops repetitions.
@@ -28904,7 +28919,9 @@ function parseDomain(text) {
     if (bare && isHostName(host))
         return host;
     const guess = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`)?.hostname;
-    const suggestion = guess !== undefined && isHostName(guess) ? `did you mean ${guess}?` : 'for example docs.example.com.';
+    const suggestion = guess !== undefined && isHostName(guess)
+        ? `did you mean ${guess}?`
+        : 'for example docs.example.com.';
     throw new Problem(`\`domain\` is the host name of the site, without scheme, port or path ("${(0,src_text/* clean */.u)(text, 200)}"): ${suggestion}`);
 }
 function isHostName(host) {
@@ -29038,12 +29055,13 @@ async function followAgentJob(request, exportEnded, dependencies) {
             return job;
         };
         let job = await look();
-        if (!request.wait && !hasEnded(job)) {
+        if (!request.wait && !agent_job_hasEnded(job)) {
             await exportEnded;
             job = await look();
         }
-        while (request.wait && !hasEnded(job)) {
+        if (request.wait && !agent_job_hasEnded(job))
             log.info(`Agent job ${request.jobId}: ${job.status}`);
+        while (request.wait && !agent_job_hasEnded(job)) {
             const elapsedMs = clock.nowMs() - startedMs;
             const delayMs = nextPollDelayMs(elapsedMs, dependencies.pollIntervalMs, dependencies.random());
             if (delayMs >= deadline.remainingMs()) {
@@ -29060,11 +29078,11 @@ async function followAgentJob(request, exportEnded, dependencies) {
         if (signal.aborted)
             return;
         const { message, serverSaid, advice } = (0,errors/* toFailure */.w2)(error);
-        const said = serverSaid === undefined ? '' : ` The service said: "${serverSaid}".`;
+        const said = serverSaid === undefined ? '' : ` The service said: "${serverSaid}"`;
         log.warning(`The agent job could not be looked up. ${message}${said} ${advice}`);
     }
 }
-function hasEnded({ status }) {
+function agent_job_hasEnded({ status }) {
     return finalStatuses.has(status);
 }
 function toAgentJob(reply, log) {
@@ -29527,6 +29545,8 @@ function shapeProblem(error) {
 ;// CONCATENATED MODULE: ./src/progress.ts
 
 const longestSilenceMs = 60_000;
+/** A look this long after the last line is logged, changed or not: it is fresher than what a minute's silence would repeat. */
+const refreshMs = 45_000;
 const worthALinePoints = 5;
 const stallMs = 5 * 60_000;
 const bigStepBackPoints = 20;
@@ -29534,12 +29554,17 @@ function createProgress(log, clock) {
     const startedMs = clock.nowMs();
     const samples = [];
     let job;
+    let waitingFor = 'the Admin API';
     let changedMs = startedMs;
     let logged = { job: undefined, atMs: startedMs };
-    return { see, keepAlive, samples };
+    return { see, waitFor, keepAlive, samples };
+    function waitFor(what) {
+        waitingFor = what;
+    }
     function see(seen) {
         const before = job;
         job = seen;
+        waitingFor = undefined;
         const nowMs = clock.nowMs();
         if (!before || isChange(before, seen))
             changedMs = nowMs;
@@ -29566,20 +29591,20 @@ function createProgress(log, clock) {
         const last = logged.job;
         if (!last || last.status !== seen.status)
             return true;
+        if (nowMs - logged.atMs >= refreshMs)
+            return true;
         if (!isChange(last, seen))
             return false;
-        if (nowMs - logged.atMs >= longestSilenceMs)
-            return true;
         // Without a percentage, the number of pages is all there is to show.
         if (seen.percent === undefined)
-            return nowMs - logged.atMs >= longestSilenceMs / 4;
+            return nowMs - logged.atMs >= refreshMs / 3;
         return Math.abs(seen.percent - (last.percent ?? 0)) >= worthALinePoints;
     }
     function report(nowMs) {
-        const facts = job ? describe(job, samples) : ['waiting for the Admin API'];
-        const stillMs = nowMs - changedMs;
-        const still = job && stillMs >= longestSilenceMs ? [`no change for ${formatDuration(stillMs)}`] : [];
-        log.info(`[${formatDuration(nowMs - startedMs)}] ${[...facts, ...still].join(' · ')}`);
+        const facts = job && waitingFor === undefined
+            ? [...describe(job, samples), ...describeStillness(nowMs - changedMs)]
+            : [`waiting for ${waitingFor ?? ''}`];
+        log.info(`[${formatElapsed(nowMs - startedMs)}] ${facts.join(' · ')}`);
         logged = { job, atMs: nowMs };
     }
     function warnOfOddities(before, seen, nowMs) {
@@ -29599,13 +29624,18 @@ function isChange(before, after) {
         before.percent !== after.percent ||
         before.pageCount !== after.pageCount);
 }
+function describeStillness(durationMs) {
+    return durationMs < refreshMs ? [] : [`no change for ${formatDuration(durationMs)}`];
+}
 function describe(job, samples) {
     const facts = [job.status];
+    if (job.status === 'queued' && !job.pageCount)
+        return facts;
     if (job.percent !== undefined)
         facts.push(`${Math.floor(job.percent)} %`);
     if (job.pageCount !== undefined)
         facts.push(count(job.pageCount, 'page'));
-    if (job.status === 'completed')
+    if (job.status === 'completed' || job.status === 'failed')
         return facts;
     const { pagesPerSecond, remainingMs } = estimate(samples);
     if (pagesPerSecond !== undefined)
@@ -29615,9 +29645,8 @@ function describe(job, samples) {
     return facts;
 }
 function formatRate(pagesPerSecond) {
-    return pagesPerSecond >= 1
-        ? `${pagesPerSecond.toFixed(1)} pages/s`
-        : `${(pagesPerSecond * 60).toFixed(1)} pages/min`;
+    const [rate, unit] = pagesPerSecond >= 1 ? [pagesPerSecond, 'pages/s'] : [pagesPerSecond * 60, 'pages/min'];
+    return `${rate >= 9.95 ? rate.toFixed(0) : rate.toFixed(1)} ${unit}`;
 }
 /** How fast the export is, over the last minute or so, and how long it will take if it stays so. */
 function estimate(samples) {
@@ -29667,63 +29696,70 @@ async function run(inputs, dependencies, receipt) {
     const client = createClient(createHttp({ ...http, deadline }));
     const keepAlive = progress.keepAlive(signal);
     const exportEnd = Promise.withResolvers();
-    const followed = inputs.agentJob
-        ? followAgentJob(inputs.agentJob, exportEnd.promise, agentDependencies())
-        : undefined;
+    let followed;
     try {
-        const job = await completeExport();
+        const { id, started } = await startOrAttach();
+        receipt.jobId = id;
+        dependencies.onJobId(id);
+        if (inputs.agentJob) {
+            followed = followAgentJob(inputs.agentJob, exportEnd.promise, agentDependencies());
+        }
+        await waitForEnd(id, started);
         exportEnd.resolve(undefined);
-        log.info(`Export completed: ${describeExport(job, clock.nowMs() - startedMs)} (job ${job.id})`);
+        progress.waitFor('the agent job');
         await followed;
-        await mintLink(job);
+        progress.waitFor('the link');
+        await mintLink(id);
     }
     finally {
         ending.abort();
         exportEnd.resolve(undefined);
         await Promise.all([followed, keepAlive]);
     }
-    async function completeExport() {
-        const { jobId } = inputs;
-        let started;
-        if (jobId === undefined) {
-            const { domain = '', version, paths } = inputs;
-            const reply = await timed('start', () => client.startExport({ domain, version, paths }));
-            started = toStartedJob(reply, log);
-            log.info(`Export of ${domain} started: job ${started.id}`);
-        }
-        else {
+    async function startOrAttach() {
+        const { domain = '', jobId, version, paths } = inputs;
+        if (jobId !== undefined) {
             log.info(`Attached to export job ${jobId}`);
+            return { id: jobId };
         }
-        const id = started?.id ?? jobId ?? '';
-        receipt.jobId = id;
-        dependencies.onJobId(id);
+        const reply = await timed('start', () => client.startExport({ domain, version, paths }));
+        const started = toStartedJob(reply, log);
+        log.info(`Export of ${domain} started: job ${started.id}`);
+        return { id: started.id, started };
+    }
+    async function waitForEnd(id, started) {
         let phaseStartedMs = clock.nowMs();
-        const endPhase = (phase) => {
+        const endPhase = ({ status }) => {
+            const phase = status === 'queued' ? 'queue' : 'rendering';
             const nowMs = clock.nowMs();
             receipt.phaseMs.set(phase, (receipt.phaseMs.get(phase) ?? 0) + nowMs - phaseStartedMs);
             phaseStartedMs = nowMs;
         };
         try {
-            return await waitForExport(id, started, {
+            const job = await waitForExport(id, started, {
                 ...dependencies,
                 client,
                 deadline,
                 pollIntervalMs,
                 onJob(job) {
                     if (receipt.job)
-                        endPhase(receipt.job.status === 'queued' ? 'queue' : 'rendering');
+                        endPhase(receipt.job);
                     receipt.job = job;
                     progress.see(job);
                 },
             });
+            const pages = job.pageCount === undefined ? 'all pages' : count(job.pageCount, 'page');
+            log.info(`Export completed: ${pages} in ${formatDuration(clock.nowMs() - startedMs)} (job ${id})`);
+            if (job.pageCount === 0)
+                log.warning('The export has no page. Is anything published there?');
         }
         finally {
-            if (receipt.job)
-                endPhase(receipt.job.status === 'queued' ? 'queue' : 'rendering');
+            if (receipt.job && !hasEnded(receipt.job))
+                endPhase(receipt.job);
         }
     }
-    async function mintLink(job) {
-        const bundle = await timed('link', () => mintBundle(job.id, {
+    async function mintLink(jobId) {
+        const bundle = await timed('link', () => mintBundle(jobId, {
             client,
             baseUrl: inputs.baseUrl,
             log,
@@ -29758,13 +29794,7 @@ async function run(inputs, dependencies, receipt) {
         }
     }
 }
-function describeExport({ pageCount }, durationMs) {
-    const pages = pageCount === undefined ? 'all pages' : count(pageCount, 'page');
-    return `${pages} in ${formatDuration(durationMs)}`;
-}
 
-// EXTERNAL MODULE: ./src/runner.ts + 18 modules
-var src_runner = __nccwpck_require__(7321);
 ;// CONCATENATED MODULE: ./src/summary.ts
 /** The run summary: a receipt that somebody reads in the run page a month later. */
 
@@ -29805,11 +29835,13 @@ function failureBlock(failure, receipt) {
         `> [!CAUTION]`,
         `> **${(0,src_text/* escapeMarkdown */.F)(what)}** (\`${code}\`)`,
         ...items.map((item) => `> - ${(0,src_text/* escapeMarkdown */.F)(item.replace(/^- /, ''))}`),
-        ...(serverSaid === undefined ? [] : ['>', `> The service said: “${(0,src_text/* escapeMarkdown */.F)(serverSaid)}”`]),
+        ...(serverSaid === undefined
+            ? []
+            : ['>', `> The service said: “${(0,src_text/* escapeMarkdown */.F)(serverSaid)}”`]),
         ...(tried === undefined ? [] : ['>', `> Given up after ${tried}.`]),
         '>',
-        `> **What to do:** ${(0,src_text/* escapeMarkdown */.F)(advice, 1_000)}`,
-        ...(outlook ? ['>', `> ${(0,src_text/* escapeMarkdown */.F)(outlook.text)} The lines below resume it.`] : []),
+        `> **What to do:** ${advice}`, // our own words, in Markdown
+        ...(outlook ? ['>', `> ${(0,src_text/* escapeMarkdown */.F)(outlook.text)} The lines below pick it up.`] : []),
     ];
     return lines.join('\n');
 }
@@ -29846,7 +29878,8 @@ function jobStatus({ receipt: { job }, failure, inputs }) {
     const attached = inputs?.jobId === undefined ? '' : ' (attached)';
     if (!failure || !job)
         return attached;
-    const percent = job.percent === undefined ? '' : ` at ${Math.floor(job.percent)} %`;
+    const showPercent = job.percent !== undefined && job.status !== 'completed';
+    const percent = showPercent ? ` at ${Math.floor(job.percent)} %` : '';
     return `${attached}, last seen ${(0,src_text/* escapeMarkdown */.F)(job.status)}${percent}`;
 }
 function agentRow({ status, prLink, pullRequest }) {
@@ -29865,7 +29898,7 @@ const fewestSamples = 5;
 const chartPoints = 20;
 /** The progress over time; the chart type spaces its points evenly, so they are interpolated. */
 function chart(samples) {
-    const points = samples.flatMap(({ atMs, percent }) => (percent === undefined ? [] : [{ atMs, percent }]));
+    const points = samples.flatMap(({ atMs, percent }) => percent === undefined ? [] : [{ atMs, percent }]);
     const first = points[0];
     const last = points.at(-1);
     if (points.length < fewestSamples || !first || !last || last.atMs - first.atMs < 1_000) {
@@ -29898,7 +29931,7 @@ function againBlock({ receipt, inputs, failure }) {
     if (!inputs || receipt.jobId === undefined || (failure && !outlook))
         return undefined;
     const title = failure
-        ? 'Resume this export'
+        ? 'Pick this export up again'
         : 'Get a fresh link for this export, also after this one has expired';
     return [
         `<details${failure ? ' open' : ''}><summary>${title}</summary>`,
@@ -29925,7 +29958,6 @@ function againBlock({ receipt, inputs, failure }) {
 
 
 
-
 /** Prepares a run; nothing is read or sent before `run`. */
 function createAction(dependencies) {
     const { runner, environment, clock } = dependencies;
@@ -29941,7 +29973,7 @@ function createAction(dependencies) {
                 const apiKey = runner.input('api-key').trim();
                 if (apiKey.length >= shortestMask)
                     runner.mask(apiKey);
-                (0,src_runner/* assertOutputsWritable */.D)(environment);
+                runner.checkOutputs();
                 inputs = readInputs((name) => runner.input(name), (message) => {
                     runner.warning(message);
                 });
@@ -29974,17 +30006,27 @@ function createAction(dependencies) {
         runner.error(`Static export: ${end.code}`, toAnnotation(end, receipt));
         return 1;
     }
-    /** Writes every output on every path: what is written last wins over anything that was injected. */
+    /** What is written last wins over anything that was injected before; a link is not left beside a failure. */
     function writeOutputs(failure) {
-        try {
-            const outputs = toOutputs(receipt, failure);
-            for (const name of outputNames)
-                runner.output(name, outputs[name]);
+        const unwritable = writeEach(failure);
+        if (failure || !unwritable)
             return failure;
+        writeEach(unwritable);
+        return unwritable;
+    }
+    /** Writes every output that can be written, empty where it does not apply; returns the first problem. */
+    function writeEach(failure) {
+        let problem;
+        const outputs = toOutputs(receipt, failure);
+        for (const name of outputNames) {
+            try {
+                runner.output(name, outputs[name]);
+            }
+            catch (error) {
+                problem ??= (0,errors/* toFailure */.w2)(error);
+            }
         }
-        catch (error) {
-            return failure ?? (0,errors/* toFailure */.w2)(error);
-        }
+        return problem;
     }
     function storyDependencies({ githubToken: token }) {
         const { network, random, signal } = dependencies;
@@ -30291,7 +30333,9 @@ const systemNetwork = async (request, signal) => {
     }
 };
 async function exchange(client, request) {
-    const { message } = await client.request(request.method, request.url.href, request.body ?? null, { ...request.headers });
+    const { message } = await client.request(request.method, request.url.href, request.body ?? null, {
+        ...request.headers,
+    });
     const status = message.statusCode ?? 0;
     const success = status >= 200 && status < 300;
     const body = await readBody(message, success ? request.maxBodyBytes : maxErrorBodyBytes, success);
@@ -30303,7 +30347,9 @@ function readBody(message, maxBytes, success) {
         const chunks = [];
         let sizeBytes = 0;
         const finish = () => {
-            resolve(Buffer.concat(chunks).toString('utf8').replace(/^\ufeff/, ''));
+            resolve(Buffer.concat(chunks)
+                .toString('utf8')
+                .replace(/^\ufeff/, ''));
         };
         const lost = (cause) => {
             // Of an error reply the status is what counts; its text may end where it likes.
@@ -30354,13 +30400,7 @@ const connectionTexts = {
     ENETUNREACH: 'the network cannot be reached',
 };
 /** Nothing was sent when the connection was never made. */
-const neverSent = new Set([
-    'ECONNREFUSED',
-    'ENOTFOUND',
-    'EAI_AGAIN',
-    'EHOSTUNREACH',
-    'ENETUNREACH',
-]);
+const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 /** Names the cause of a transport error; its own text may hold a path with a query, so it is not repeated. */
 function explain(error) {
     const code = codeOf(error);
@@ -30385,7 +30425,10 @@ function explain(error) {
         return new NetworkFault('not-http', code, what, { delivered: true, cause: error });
     }
     const what = connectionTexts[code] ?? 'the connection failed';
-    return new NetworkFault('connection', code, what, { delivered: !neverSent.has(code), cause: error });
+    return new NetworkFault('connection', code, what, {
+        delivered: !neverSent.has(code),
+        cause: error,
+    });
 }
 /** The code of an error, or of the first one in an AggregateError (each address of a host was tried). */
 function codeOf(error) {
@@ -30461,7 +30504,6 @@ async function readPullRequest({ owner, repo, number }, { apiUrl, token, signal 
 
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
-  D: () => (/* binding */ assertOutputsWritable),
   J: () => (/* binding */ connectRunner)
 });
 
@@ -32672,8 +32714,17 @@ function connectRunner(environment) {
         error(title, message) {
             error(message, { title });
         },
+        checkOutputs() {
+            try {
+                (0,external_node_fs_namespaceObject.closeSync)((0,external_node_fs_namespaceObject.openSync)(outputsFile(environment), external_node_fs_namespaceObject.constants.O_WRONLY | external_node_fs_namespaceObject.constants.O_APPEND));
+            }
+            catch (error) {
+                throw unwritableOutputs(error);
+            }
+        },
         output(name, value) {
             try {
+                outputsFile(environment); // without it, core prints the output to the log
                 setOutput(name, value);
             }
             catch (error) {
@@ -32701,23 +32752,11 @@ function connectRunner(environment) {
     };
     return runner;
 }
-/**
- * Opens the outputs file for a moment. Without it `@actions/core` would print outputs to the log, and a
- * full wait would be lost.
- *
- * @throws Failure `environment`
- */
-function assertOutputsWritable(environment) {
+function outputsFile(environment) {
     const path = environment['GITHUB_OUTPUT'];
-    if (!path) {
-        throw new errors/* Failure */.HR('environment', 'GITHUB_OUTPUT is not set, so there is nowhere to put the outputs.');
-    }
-    try {
-        (0,external_node_fs_namespaceObject.closeSync)((0,external_node_fs_namespaceObject.openSync)(path, external_node_fs_namespaceObject.constants.O_WRONLY | external_node_fs_namespaceObject.constants.O_APPEND));
-    }
-    catch (error) {
-        throw unwritableOutputs(error);
-    }
+    if (!path)
+        throw new Error('it is not set');
+    return path;
 }
 function unwritableOutputs(error) {
     const what = `The file of GITHUB_OUTPUT cannot be written: ${reasonOf(error)}`;

@@ -90,7 +90,7 @@ function inputVariables(
 ): Record<string, string> {
   const variables: Record<string, string> = {}
   for (const [name, input] of Object.entries(manifest.inputs)) {
-    const fallback = String(input.default ?? '')
+    const fallback = input.default ?? ''
     // The only expression in use is the token of the workflow, and there is none here.
     const value = inputs[name] ?? (fallback.includes('${{') ? '' : fallback)
     variables[`INPUT_${name.replaceAll(' ', '_').toUpperCase()}`] = value
@@ -128,7 +128,8 @@ const commandNames =
  */
 export function parseCommand(line: string): Command | undefined {
   const match =
-    /^\s*::([^\s:]+)(?: ([^:]*))?::(.*)$/s.exec(line) ?? /##\[([^\s\]]+)(?: ([^\]]*))?\](.*)$/s.exec(line)
+    /^\s*::([^\s:]+)(?: ([^:]*))?::(.*)$/s.exec(line) ??
+    /##\[([^\s\]]+)(?: ([^\]]*))?\](.*)$/s.exec(line)
   const [, name = '', properties = '', data = ''] = match ?? []
   return commandNames.test(name)
     ? { name: name.toLowerCase(), properties, data: unescape(data) }

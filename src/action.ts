@@ -8,7 +8,7 @@ import { outputNames, toOutputs } from './outputs.ts'
 import { emptyReceipt } from './receipt.ts'
 import { toAnnotation } from './report.ts'
 import { run } from './run.ts'
-import { type Environment, type Runner, assertOutputsWritable } from './runner.ts'
+import type { Environment, Runner } from './runner.ts'
 import { toSummary } from './summary.ts'
 import { clean } from './text.ts'
 import { formatDuration } from './units.ts'
@@ -50,7 +50,7 @@ export function createAction(dependencies: ActionDependencies): Action {
         // Masked before anything can repeat it, also when it turns out to be no key.
         const apiKey = runner.input('api-key').trim()
         if (apiKey.length >= shortestMask) runner.mask(apiKey)
-        assertOutputsWritable(environment)
+        runner.checkOutputs()
         inputs = readInputs(
           (name) => runner.input(name),
           (message) => {
@@ -84,15 +84,26 @@ export function createAction(dependencies: ActionDependencies): Action {
     return 1
   }
 
-  /** Writes every output on every path: what is written last wins over anything that was injected. */
+  /** What is written last wins over anything that was injected before; a link is not left beside a failure. */
   function writeOutputs(failure: Failure | undefined): Failure | undefined {
-    try {
-      const outputs = toOutputs(receipt, failure)
-      for (const name of outputNames) runner.output(name, outputs[name])
-      return failure
-    } catch (error) {
-      return failure ?? toFailure(error)
+    const unwritable = writeEach(failure)
+    if (failure || !unwritable) return failure
+    writeEach(unwritable)
+    return unwritable
+  }
+
+  /** Writes every output that can be written, empty where it does not apply; returns the first problem. */
+  function writeEach(failure: Failure | undefined): Failure | undefined {
+    let problem: Failure | undefined
+    const outputs = toOutputs(receipt, failure)
+    for (const name of outputNames) {
+      try {
+        runner.output(name, outputs[name])
+      } catch (error) {
+        problem ??= toFailure(error)
+      }
     }
+    return problem
   }
 
   function storyDependencies({ githubToken: token }: Inputs) {
@@ -136,7 +147,10 @@ export function createAction(dependencies: ActionDependencies): Action {
       `Poll interval: ${pollIntervalMs === undefined ? 'adaptive' : formatDuration(pollIntervalMs)}`,
       agentJob && `Agent job: ${agentJob.jobId}${agentJob.wait ? ' (wait until it ends)' : ''}`,
     ]
-    runner.details('Inputs', lines.filter((line) => typeof line === 'string'))
+    runner.details(
+      'Inputs',
+      lines.filter((line) => typeof line === 'string'),
+    )
   }
 }
 

@@ -47,7 +47,10 @@ export interface AgentJobDependencies {
   readonly pollIntervalMs: number | undefined
   /** The only host whose pull requests are read, as in `https://github.com`. */
   readonly serverUrl: URL
-  readonly readPullRequest: (address: PullRequestAddress, signal: AbortSignal) => Promise<PullRequest>
+  readonly readPullRequest: (
+    address: PullRequestAddress,
+    signal: AbortSignal,
+  ) => Promise<PullRequest>
   /** Called with every look at the job. */
   readonly onAgentJob: (job: AgentJob) => void
 }
@@ -78,8 +81,8 @@ export async function followAgentJob(
       await exportEnded
       job = await look()
     }
+    if (request.wait && !hasEnded(job)) log.info(`Agent job ${request.jobId}: ${job.status}`)
     while (request.wait && !hasEnded(job)) {
-      log.info(`Agent job ${request.jobId}: ${job.status}`)
       const elapsedMs = clock.nowMs() - startedMs
       const delayMs = nextPollDelayMs(elapsedMs, dependencies.pollIntervalMs, dependencies.random())
       if (delayMs >= deadline.remainingMs()) {
@@ -96,7 +99,7 @@ export async function followAgentJob(
   } catch (error) {
     if (signal.aborted) return
     const { message, serverSaid, advice } = toFailure(error)
-    const said = serverSaid === undefined ? '' : ` The service said: "${serverSaid}".`
+    const said = serverSaid === undefined ? '' : ` The service said: "${serverSaid}"`
     log.warning(`The agent job could not be looked up. ${message}${said} ${advice}`)
   }
 }

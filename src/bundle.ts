@@ -73,7 +73,11 @@ function toBundle(reply: BundleReply, jobId: string, dependencies: BundleDepende
     const what = 'The service does not say until when the link works, and the link does not either.'
     throw new Failure('protocol', what)
   }
-  if (stated !== undefined && signed !== undefined && Math.abs(stated - signed) > tolerableDifferenceMs) {
+  if (
+    stated !== undefined &&
+    signed !== undefined &&
+    Math.abs(stated - signed) > tolerableDifferenceMs
+  ) {
     log.warning(
       `The service says that the link works until ${new Date(stated).toISOString()}, its signature until ${new Date(signed).toISOString()}. The earlier counts.`,
     )

@@ -1,6 +1,11 @@
 /** The endpoints of the Admin API (admin-api.md, section 4), one method each. */
 import type { Http } from './http.ts'
-import type { AgentJobReply, BundleReply, ExportJobReply, StartedExportJobReply } from './schemas.ts'
+import type {
+  AgentJobReply,
+  BundleReply,
+  ExportJobReply,
+  StartedExportJobReply,
+} from './schemas.ts'
 
 export interface ExportRequest {
   readonly domain: string

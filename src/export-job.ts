@@ -26,6 +26,11 @@ export const idPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/
 
 const knownStatuses = new Set(['queued', 'running', 'completed', 'failed'])
 
+/** Whether the service will not change the job any more. */
+export function hasEnded({ status }: ExportJob): boolean {
+  return status === 'completed' || status === 'failed'
+}
+
 /**
  * Reads a reply about the job. A status that is not known counts as running (design: unknown is not
  * failed), odd numbers as unknown; both are warned about, once each since the log drops repetitions.
@@ -109,8 +114,7 @@ export async function waitForExport(
   const { client, clock, log, deadline, signal, onJob } = dependencies
   const startedMs = clock.nowMs()
   const reserveMs = Math.min(lastLookMs, deadline.remainingMs() / 10)
-  const look = async () =>
-    toExportJob(await client.readExport(id, started !== undefined), id, log)
+  const look = async () => toExportJob(await client.readExport(id, started !== undefined), id, log)
 
   for (let job = started ?? (await look()); ; job = await look()) {
     onJob(job)

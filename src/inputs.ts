@@ -96,9 +96,13 @@ export function readInputs(
 
   const baseUrl = take('base-url', parseBaseUrl, undefined)
   if (read('base-url').trim() === '') {
-    problems.push('`base-url` is missing: the root address of the Admin API, such as https://api.example.com.')
+    problems.push(
+      '`base-url` is missing: the root address of the Admin API, such as https://api.example.com.',
+    )
   } else if (baseUrl && /\/v[12]$/.test(baseUrl.pathname)) {
-    warn('`base-url` ends in a version. It should be the root of the Admin API, without /v1 or /v2.')
+    warn(
+      '`base-url` ends in a version. It should be the root of the Admin API, without /v1 or /v2.',
+    )
   }
 
   const domain = take('domain', parseDomain, undefined)
@@ -117,11 +121,7 @@ export function readInputs(
 
   const version = take('version', parseVersion, undefined)
   const timeoutMinutes = take('timeout-minutes', decimal(0, 1440, 'minutes'), 30)
-  const pollIntervalSeconds = take(
-    'poll-interval-seconds',
-    decimal(0.1, 600, 'seconds'),
-    undefined,
-  )
+  const pollIntervalSeconds = take('poll-interval-seconds', decimal(0.1, 600, 'seconds'), undefined)
   const maskBundleUrl = take('mask-bundle-url', parseBoolean, false)
   const waitForAgent = take('wait-for-agent', parseBoolean, false)
   const summary = take('summary', parseBoolean, true)
@@ -211,9 +211,13 @@ function parseDomain(text: string): string {
   const bare = /^[^/?#@:\\\s*]+$/.test(text)
   if (bare && isHostName(host)) return host
 
-  const guess = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`)?.hostname
+  const guess = URL.parse(
+    /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`,
+  )?.hostname
   const suggestion =
-    guess !== undefined && isHostName(guess) ? `did you mean ${guess}?` : 'for example docs.example.com.'
+    guess !== undefined && isHostName(guess)
+      ? `did you mean ${guess}?`
+      : 'for example docs.example.com.'
   throw new Problem(
     `\`domain\` is the host name of the site, without scheme, port or path ("${clean(text, 200)}"): ${suggestion}`,
   )
@@ -222,7 +226,9 @@ function parseDomain(text: string): string {
 function isHostName(host: string): boolean {
   return (
     host.length <= 253 &&
-    /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(host) &&
+    /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(
+      host,
+    ) &&
     !/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host) // an address, not a name
   )
 }

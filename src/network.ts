@@ -21,12 +21,7 @@ export interface NetworkReply {
 export type Network = (request: NetworkRequest, signal: AbortSignal) => Promise<NetworkReply>
 
 export type NetworkFaultKind =
-  | 'connection'
-  | 'tls'
-  | 'proxy'
-  | 'not-http'
-  | 'body-cut'
-  | 'body-too-large'
+  'connection' | 'tls' | 'proxy' | 'not-http' | 'body-cut' | 'body-too-large'
 
 /** A request that ended without a whole reply. The texts never hold a URL. */
 export class NetworkFault extends Error {
@@ -91,12 +86,9 @@ export const systemNetwork: Network = async (request, signal) => {
 }
 
 async function exchange(client: HttpClient, request: NetworkRequest): Promise<NetworkReply> {
-  const { message } = await client.request(
-    request.method,
-    request.url.href,
-    request.body ?? null,
-    { ...request.headers },
-  )
+  const { message } = await client.request(request.method, request.url.href, request.body ?? null, {
+    ...request.headers,
+  })
   const status = message.statusCode ?? 0
   const success = status >= 200 && status < 300
   const body = await readBody(message, success ? request.maxBodyBytes : maxErrorBodyBytes, success)
@@ -109,7 +101,11 @@ function readBody(message: IncomingMessage, maxBytes: number, success: boolean):
     const chunks: Buffer[] = []
     let sizeBytes = 0
     const finish = () => {
-      resolve(Buffer.concat(chunks).toString('utf8').replace(/^\ufeff/, ''))
+      resolve(
+        Buffer.concat(chunks)
+          .toString('utf8')
+          .replace(/^\ufeff/, ''),
+      )
     }
     const lost = (cause?: unknown) => {
       // Of an error reply the status is what counts; its text may end where it likes.
@@ -162,19 +158,15 @@ const connectionTexts: Record<string, string> = {
 }
 
 /** Nothing was sent when the connection was never made. */
-const neverSent = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-])
+const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
 
 /** Names the cause of a transport error; its own text may hold a path with a query, so it is not repeated. */
 function explain(error: unknown): NetworkFault {
   const code = codeOf(error)
   const text = Error.isError(error) ? error.message : ''
-  const tunnel = /tunneling socket could not be established, (?:statusCode=(\d{3})|cause=)/.exec(text)
+  const tunnel = /tunneling socket could not be established, (?:statusCode=(\d{3})|cause=)/.exec(
+    text,
+  )
   if (tunnel) {
     const what = tunnel[1]
       ? `the proxy answered HTTP ${tunnel[1]}`
@@ -194,7 +186,10 @@ function explain(error: unknown): NetworkFault {
     return new NetworkFault('not-http', code, what, { delivered: true, cause: error })
   }
   const what = connectionTexts[code] ?? 'the connection failed'
-  return new NetworkFault('connection', code, what, { delivered: !neverSent.has(code), cause: error })
+  return new NetworkFault('connection', code, what, {
+    delivered: !neverSent.has(code),
+    cause: error,
+  })
 }
 
 /** The code of an error, or of the first one in an AggregateError (each address of a host was tried). */
@@ -214,7 +209,10 @@ export type Route =
  * The route to a URL by `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, as the client will take it: a proxy
  * variable that is not a URL makes it connect directly without a word, or throw.
  */
-export function routeTo(url: URL, environment: Readonly<Record<string, string | undefined>>): Route {
+export function routeTo(
+  url: URL,
+  environment: Readonly<Record<string, string | undefined>>,
+): Route {
   const name = url.protocol === 'https:' ? 'https_proxy' : 'http_proxy'
   const configured = environment[name] ?? environment[name.toUpperCase()] ?? ''
   try {

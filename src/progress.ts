@@ -2,7 +2,7 @@
 import type { Clock } from './clock.ts'
 import type { ExportJob } from './export-job.ts'
 import type { Log } from './log.ts'
-import { count, formatDuration } from './units.ts'
+import { count, formatDuration, formatElapsed } from './units.ts'
 
 /** One look at the job. */
 export interface Sample {
@@ -15,12 +15,16 @@ export interface Sample {
 export interface Progress {
   /** Takes a look at the job into account, and logs it when that is worth a line. */
   see(job: ExportJob): void
+  /** What the run waits for now, when it is not the export. */
+  waitFor(what: string): void
   /** Logs a line whenever nothing was logged for a minute; ends, without an error, with the signal. */
   keepAlive(signal: AbortSignal): Promise<void>
   readonly samples: readonly Sample[]
 }
 
 const longestSilenceMs = 60_000
+/** A look this long after the last line is logged, changed or not: it is fresher than what a minute's silence would repeat. */
+const refreshMs = 45_000
 const worthALinePoints = 5
 const stallMs = 5 * 60_000
 const bigStepBackPoints = 20
@@ -29,14 +33,20 @@ export function createProgress(log: Log, clock: Clock): Progress {
   const startedMs = clock.nowMs()
   const samples: Sample[] = []
   let job: ExportJob | undefined
+  let waitingFor: string | undefined = 'the Admin API'
   let changedMs = startedMs
   let logged: { job: ExportJob | undefined; atMs: number } = { job: undefined, atMs: startedMs }
 
-  return { see, keepAlive, samples }
+  return { see, waitFor, keepAlive, samples }
+
+  function waitFor(what: string): void {
+    waitingFor = what
+  }
 
   function see(seen: ExportJob): void {
     const before = job
     job = seen
+    waitingFor = undefined
     const nowMs = clock.nowMs()
     if (!before || isChange(before, seen)) changedMs = nowMs
     samples.push({ atMs: nowMs - startedMs, percent: seen.percent, pageCount: seen.pageCount })
@@ -60,18 +70,19 @@ export function createProgress(log: Log, clock: Clock): Progress {
   function isWorthALine(seen: ExportJob, nowMs: number): boolean {
     const last = logged.job
     if (!last || last.status !== seen.status) return true
+    if (nowMs - logged.atMs >= refreshMs) return true
     if (!isChange(last, seen)) return false
-    if (nowMs - logged.atMs >= longestSilenceMs) return true
     // Without a percentage, the number of pages is all there is to show.
-    if (seen.percent === undefined) return nowMs - logged.atMs >= longestSilenceMs / 4
+    if (seen.percent === undefined) return nowMs - logged.atMs >= refreshMs / 3
     return Math.abs(seen.percent - (last.percent ?? 0)) >= worthALinePoints
   }
 
   function report(nowMs: number): void {
-    const facts = job ? describe(job, samples) : ['waiting for the Admin API']
-    const stillMs = nowMs - changedMs
-    const still = job && stillMs >= longestSilenceMs ? [`no change for ${formatDuration(stillMs)}`] : []
-    log.info(`[${formatDuration(nowMs - startedMs)}] ${[...facts, ...still].join(' · ')}`)
+    const facts =
+      job && waitingFor === undefined
+        ? [...describe(job, samples), ...describeStillness(nowMs - changedMs)]
+        : [`waiting for ${waitingFor ?? ''}`]
+    log.info(`[${formatElapsed(nowMs - startedMs)}] ${facts.join(' · ')}`)
     logged = { job, atMs: nowMs }
   }
 
@@ -97,11 +108,16 @@ function isChange(before: ExportJob, after: ExportJob): boolean {
   )
 }
 
+function describeStillness(durationMs: number): string[] {
+  return durationMs < refreshMs ? [] : [`no change for ${formatDuration(durationMs)}`]
+}
+
 function describe(job: ExportJob, samples: readonly Sample[]): string[] {
   const facts = [job.status]
+  if (job.status === 'queued' && !job.pageCount) return facts
   if (job.percent !== undefined) facts.push(`${Math.floor(job.percent)} %`)
   if (job.pageCount !== undefined) facts.push(count(job.pageCount, 'page'))
-  if (job.status === 'completed') return facts
+  if (job.status === 'completed' || job.status === 'failed') return facts
   const { pagesPerSecond, remainingMs } = estimate(samples)
   if (pagesPerSecond !== undefined) facts.push(formatRate(pagesPerSecond))
   if (remainingMs !== undefined) facts.push(`about ${formatDuration(remainingMs)} left`)
@@ -109,9 +125,9 @@ function describe(job: ExportJob, samples: readonly Sample[]): string[] {
 }
 
 function formatRate(pagesPerSecond: number): string {
-  return pagesPerSecond >= 1
-    ? `${pagesPerSecond.toFixed(1)} pages/s`
-    : `${(pagesPerSecond * 60).toFixed(1)} pages/min`
+  const [rate, unit] =
+    pagesPerSecond >= 1 ? [pagesPerSecond, 'pages/s'] : [pagesPerSecond * 60, 'pages/min']
+  return `${rate >= 9.95 ? rate.toFixed(0) : rate.toFixed(1)} ${unit}`
 }
 
 /** How fast the export is, over the last minute or so, and how long it will take if it stays so. */

@@ -3,7 +3,7 @@ import { type PullRequest, type PullRequestAddress, followAgentJob } from './age
 import { describeLink, mintBundle } from './bundle.ts'
 import { createClient } from './client.ts'
 import { type Clock, type Deadline, deadlineIn } from './clock.ts'
-import { type ExportJob, toStartedJob, waitForExport } from './export-job.ts'
+import { type ExportJob, hasEnded, toStartedJob, waitForExport } from './export-job.ts'
 import { createHttp } from './http.ts'
 import type { Inputs } from './inputs.ts'
 import type { Log } from './log.ts'
@@ -25,7 +25,10 @@ export interface RunDependencies {
   /** Called the moment the job id is known: it must survive whatever comes next. */
   readonly onJobId: (jobId: string) => void
   readonly serverUrl: URL
-  readonly readPullRequest: (address: PullRequestAddress, signal: AbortSignal) => Promise<PullRequest>
+  readonly readPullRequest: (
+    address: PullRequestAddress,
+    signal: AbortSignal,
+  ) => Promise<PullRequest>
 }
 
 /** The agent job may not use up the time that the link needs: so much is kept of it, or a quarter. */
@@ -56,62 +59,71 @@ export async function run(
   const keepAlive = progress.keepAlive(signal)
 
   const exportEnd = Promise.withResolvers<undefined>()
-  const followed = inputs.agentJob
-    ? followAgentJob(inputs.agentJob, exportEnd.promise, agentDependencies())
-    : undefined
+  let followed: Promise<void> | undefined
   try {
-    const job = await completeExport()
+    const { id, started } = await startOrAttach()
+    receipt.jobId = id
+    dependencies.onJobId(id)
+    if (inputs.agentJob) {
+      followed = followAgentJob(inputs.agentJob, exportEnd.promise, agentDependencies())
+    }
+    await waitForEnd(id, started)
     exportEnd.resolve(undefined)
-    log.info(`Export completed: ${describeExport(job, clock.nowMs() - startedMs)} (job ${job.id})`)
+    progress.waitFor('the agent job')
     await followed
-    await mintLink(job)
+    progress.waitFor('the link')
+    await mintLink(id)
   } finally {
     ending.abort()
     exportEnd.resolve(undefined)
     await Promise.all([followed, keepAlive])
   }
 
-  async function completeExport(): Promise<ExportJob> {
-    const { jobId } = inputs
-    let started: ExportJob | undefined
-    if (jobId === undefined) {
-      const { domain = '', version, paths } = inputs
-      const reply = await timed('start', () => client.startExport({ domain, version, paths }))
-      started = toStartedJob(reply, log)
-      log.info(`Export of ${domain} started: job ${started.id}`)
-    } else {
+  async function startOrAttach(): Promise<{ id: string; started?: ExportJob }> {
+    const { domain = '', jobId, version, paths } = inputs
+    if (jobId !== undefined) {
       log.info(`Attached to export job ${jobId}`)
+      return { id: jobId }
     }
-    const id = started?.id ?? jobId ?? ''
-    receipt.jobId = id
-    dependencies.onJobId(id)
+    const reply = await timed('start', () => client.startExport({ domain, version, paths }))
+    const started = toStartedJob(reply, log)
+    log.info(`Export of ${domain} started: job ${started.id}`)
+    return { id: started.id, started }
+  }
 
+  async function waitForEnd(id: string, started: ExportJob | undefined): Promise<void> {
     let phaseStartedMs = clock.nowMs()
-    const endPhase = (phase: Phase) => {
+    const endPhase = ({ status }: ExportJob) => {
+      const phase = status === 'queued' ? 'queue' : 'rendering'
       const nowMs = clock.nowMs()
       receipt.phaseMs.set(phase, (receipt.phaseMs.get(phase) ?? 0) + nowMs - phaseStartedMs)
       phaseStartedMs = nowMs
     }
     try {
-      return await waitForExport(id, started, {
+      const job = await waitForExport(id, started, {
         ...dependencies,
         client,
         deadline,
         pollIntervalMs,
         onJob(job) {
-          if (receipt.job) endPhase(receipt.job.status === 'queued' ? 'queue' : 'rendering')
+          if (receipt.job) endPhase(receipt.job)
           receipt.job = job
           progress.see(job)
         },
       })
+      const pages = job.pageCount === undefined ? 'all pages' : count(job.pageCount, 'page')
+      log.info(
+        `Export completed: ${pages} in ${formatDuration(clock.nowMs() - startedMs)} (job ${id})`,
+      )
+      if (job.pageCount === 0) log.warning('The export has no page. Is anything published there?')
     } finally {
-      if (receipt.job) endPhase(receipt.job.status === 'queued' ? 'queue' : 'rendering')
+      if (receipt.job && !hasEnded(receipt.job)) endPhase(receipt.job)
     }
   }
 
-  async function mintLink(job: ExportJob): Promise<void> {
+  async function mintLink(jobId: string): Promise<void> {
     const bundle = await timed('link', () =>
-      mintBundle(job.id, {
+      mintBundle(jobId, {
         client,
         baseUrl: inputs.baseUrl,
         log,
@@ -149,9 +161,4 @@ export async function run(
       receipt.phaseMs.set(phase, clock.nowMs() - phaseStartedMs)
     }
   }
-}
-
-function describeExport({ pageCount }: ExportJob, durationMs: number): string {
-  const pages = pageCount === undefined ? 'all pages' : count(pageCount, 'page')
-  return `${pages} in ${formatDuration(durationMs)}`
 }

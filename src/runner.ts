@@ -13,6 +13,12 @@ export interface Runner extends Log {
   input(name: string): string
   /** Makes the runner hide a value in everything that is printed from now on. */
   mask(secret: string): void
+  /**
+   * Opens the outputs file for a moment, so that a whole wait is not lost for it.
+   *
+   * @throws Failure `environment`
+   */
+  checkOutputs(): void
   /** @throws Failure `environment` when it cannot be written */
   output(name: string, value: string): void
   /** The one annotation of a failed run. */
@@ -62,8 +68,16 @@ export function connectRunner(environment: Environment): Runner {
     error(title, message) {
       core.error(message, { title })
     },
+    checkOutputs() {
+      try {
+        closeSync(openSync(outputsFile(environment), constants.O_WRONLY | constants.O_APPEND))
+      } catch (error) {
+        throw unwritableOutputs(error)
+      }
+    },
     output(name, value) {
       try {
+        outputsFile(environment) // without it, core prints the output to the log
         core.setOutput(name, value)
       } catch (error) {
         throw unwritableOutputs(error)
@@ -88,22 +102,10 @@ export function connectRunner(environment: Environment): Runner {
   return runner
 }
 
-/**
- * Opens the outputs file for a moment. Without it `@actions/core` would print outputs to the log, and a
- * full wait would be lost.
- *
- * @throws Failure `environment`
- */
-export function assertOutputsWritable(environment: Environment): void {
+function outputsFile(environment: Environment): string {
   const path = environment['GITHUB_OUTPUT']
-  if (!path) {
-    throw new Failure('environment', 'GITHUB_OUTPUT is not set, so there is nowhere to put the outputs.')
-  }
-  try {
-    closeSync(openSync(path, constants.O_WRONLY | constants.O_APPEND))
-  } catch (error) {
-    throw unwritableOutputs(error)
-  }
+  if (!path) throw new Error('it is not set')
+  return path
 }
 
 function unwritableOutputs(error: unknown): Failure {

@@ -9,11 +9,11 @@ import { z } from 'zod'
 z.config({ jitless: true })
 
 export const exportJob = z.object({
-  jobId: z.unknown(),
+  jobId: z.unknown().optional(),
   status: z.string(),
-  progress: z.unknown(),
-  pageCount: z.unknown(),
-  error: z.unknown(),
+  progress: z.unknown().optional(),
+  pageCount: z.unknown().optional(),
+  error: z.unknown().optional(),
 })
 
 export const startedExportJob = exportJob.extend({
@@ -23,15 +23,15 @@ export const startedExportJob = exportJob.extend({
 })
 
 export const bundle = z.object({
-  jobId: z.unknown(),
+  jobId: z.unknown().optional(),
   bundleUrl: z.string(),
-  expiresAt: z.unknown(),
-  sizeBytes: z.unknown(),
+  expiresAt: z.unknown().optional(),
+  sizeBytes: z.unknown().optional(),
 })
 
 export const agentJob = z.object({
   status: z.string(),
-  prLink: z.unknown(),
+  prLink: z.unknown().optional(),
 })
 
 export type ExportJobReply = z.infer<typeof exportJob>

@@ -53,11 +53,13 @@ function failureBlock(failure: Failure, receipt: Receipt): string {
     `> [!CAUTION]`,
     `> **${escapeMarkdown(what)}** (\`${code}\`)`,
     ...items.map((item) => `> - ${escapeMarkdown(item.replace(/^- /, ''))}`),
-    ...(serverSaid === undefined ? [] : ['>', `> The service said: “${escapeMarkdown(serverSaid)}”`]),
+    ...(serverSaid === undefined
+      ? []
+      : ['>', `> The service said: “${escapeMarkdown(serverSaid)}”`]),
     ...(tried === undefined ? [] : ['>', `> Given up after ${tried}.`]),
     '>',
-    `> **What to do:** ${escapeMarkdown(advice, 1_000)}`,
-    ...(outlook ? ['>', `> ${escapeMarkdown(outlook.text)} The lines below resume it.`] : []),
+    `> **What to do:** ${advice}`, // our own words, in Markdown
+    ...(outlook ? ['>', `> ${escapeMarkdown(outlook.text)} The lines below pick it up.`] : []),
   ]
   return lines.join('\n')
 }
@@ -94,7 +96,8 @@ function pages(pageCount: number | undefined, pathCount: number): string | undef
 function jobStatus({ receipt: { job }, failure, inputs }: SummaryFacts): string {
   const attached = inputs?.jobId === undefined ? '' : ' (attached)'
   if (!failure || !job) return attached
-  const percent = job.percent === undefined ? '' : ` at ${Math.floor(job.percent)} %`
+  const showPercent = job.percent !== undefined && job.status !== 'completed'
+  const percent = showPercent ? ` at ${Math.floor(job.percent)} %` : ''
   return `${attached}, last seen ${escapeMarkdown(job.status)}${percent}`
 }
 
@@ -116,7 +119,9 @@ const chartPoints = 20
 
 /** The progress over time; the chart type spaces its points evenly, so they are interpolated. */
 function chart(samples: readonly Sample[]): string | undefined {
-  const points = samples.flatMap(({ atMs, percent }) => (percent === undefined ? [] : [{ atMs, percent }]))
+  const points = samples.flatMap(({ atMs, percent }) =>
+    percent === undefined ? [] : [{ atMs, percent }],
+  )
   const first = points[0]
   const last = points.at(-1)
   if (points.length < fewestSamples || !first || !last || last.atMs - first.atMs < 1_000) {
@@ -149,7 +154,7 @@ function againBlock({ receipt, inputs, failure }: SummaryFacts): string | undefi
   const outlook = failure && toOutlook(failure, receipt)
   if (!inputs || receipt.jobId === undefined || (failure && !outlook)) return undefined
   const title = failure
-    ? 'Resume this export'
+    ? 'Pick this export up again'
     : 'Get a fresh link for this export, also after this one has expired'
   return [
     `<details${failure ? ' open' : ''}><summary>${title}</summary>`,

@@ -1,0 +1,150 @@
+/** A whole run of the action in this process, on the emulator and in virtual time, written down. */
+import path from 'node:path'
+import { createAction } from '../../src/action.ts'
+import type { PullRequest } from '../../src/agent-job.ts'
+import { Failure } from '../../src/errors.ts'
+import { systemNetwork } from '../../src/network.ts'
+import type { Runner } from '../../src/runner.ts'
+import { type Emulator, type EmulatorOptions, startEmulator } from '../../emulator/index.ts'
+import { FakeClock } from './fake-clock.ts'
+
+export interface Scenario {
+  readonly inputs?: Readonly<Record<string, string>>
+  readonly emulator?: EmulatorOptions
+  readonly environment?: Readonly<Record<string, string>>
+  readonly pullRequest?: PullRequest
+  /** Inputs that depend on the emulator, and what happens before the run. */
+  readonly prepare?: (
+    emulator: Emulator,
+  ) => Promise<Record<string, string>> | Record<string, string> | undefined
+  /** Cancels the run when a line of the log holds this text. */
+  readonly cancelAt?: string
+  /** An output that cannot be written. */
+  readonly unwritableOutput?: string
+}
+
+export interface WholeRun {
+  readonly exitCode: number
+  /** The log as the run page shows it, groups indented. */
+  readonly log: readonly string[]
+  /** Each write, in order. */
+  readonly outputs: readonly (readonly [string, string])[]
+  readonly summary: string
+  readonly masks: readonly string[]
+  readonly requests: Emulator['requests']
+  readonly virtualMs: number
+  /** Everything above as one text, with ports and signatures made the same in each run. */
+  readonly transcript: string
+}
+
+const smallSite = path.join(import.meta.dirname, 'site')
+
+export async function wholeRun(scenario: Scenario): Promise<WholeRun> {
+  const clock = new FakeClock()
+  await using emulator = await startEmulator({
+    clock,
+    seed: 'transcript',
+    siteDirectory: smallSite,
+    ...scenario.emulator,
+  })
+  const inputs: Record<string, string> = {
+    'api-key': emulator.keys.good,
+    'base-url': emulator.apiUrl,
+    domain: 'docs.example.com',
+    ...scenario.inputs,
+    ...(await scenario.prepare?.(emulator)),
+  }
+  const received = emulator.requests.length
+  const log: string[] = []
+  const outputs: (readonly [string, string])[] = []
+  const masks: string[] = []
+  let summary = ''
+  const cancelling = new AbortController()
+  const show = (line: string) => {
+    log.push(line)
+    if (scenario.cancelAt !== undefined && line.includes(scenario.cancelAt)) {
+      cancelling.abort(new Failure('cancelled', 'Cancelled by SIGINT.'))
+    }
+  }
+  const runner: Runner = {
+    input: (name) => inputs[name] ?? '',
+    mask: (secret) => masks.push(secret),
+    info: show,
+    details(title, lines) {
+      show(lines.length === 0 ? title : `▼ ${title}`)
+      for (const line of lines) show(`    ${line}`)
+    },
+    debug: () => undefined,
+    warning(message) {
+      if (!log.includes(`Warning: ${message}`)) show(`Warning: ${message}`)
+    },
+    error(title, message) {
+      show(`Error: [${title}] ${message}`)
+    },
+    checkOutputs: () => undefined,
+    output(name, value) {
+      if (name === scenario.unwritableOutput) {
+        throw new Failure('environment', 'The file of GITHUB_OUTPUT cannot be written: ENOSPC')
+      }
+      outputs.push([name, value])
+    },
+    summary(markdown) {
+      summary += markdown
+    },
+  }
+  const action = createAction({
+    runner,
+    environment: scenario.environment ?? {},
+    network: clock.holdDuring(systemNetwork),
+    clock,
+    random: () => 0.5,
+    signal: cancelling.signal,
+    readPullRequest: () =>
+      scenario.pullRequest
+        ? Promise.resolve(scenario.pullRequest)
+        : Promise.reject(new Error('HTTP 404')),
+  })
+  const exitCode = await action.run()
+  const requests = emulator.requests.slice(received)
+
+  const transcript = [
+    '--- log',
+    ...log,
+    '--- requests',
+    ...counted(
+      requests.map(
+        ({ method, path: target, body, status, fault }) =>
+          `${method} ${target}${body && ` ${body}`} -> ${String(status ?? 'no answer')}${fault === undefined ? '' : ` (fault: ${fault})`}`,
+      ),
+    ),
+    '--- outputs',
+    ...outputs.map(([name, value]) => `${name}=${value}`),
+    '--- summary',
+    summary,
+    `--- exit code ${exitCode}`,
+  ]
+    .join('\n')
+    .replaceAll(new URL(emulator.apiUrl).host, 'api.test')
+    .replaceAll(new URL(emulator.storageUrl).host, 'storage.test')
+    .replaceAll(escapeColon(new URL(emulator.apiUrl).host), 'api.test')
+    .replaceAll(escapeColon(new URL(emulator.storageUrl).host), 'storage.test')
+    .replaceAll(/X-Amz-Signature=[0-9a-f]{64}/g, 'X-Amz-Signature=SIGNATURE')
+  const virtualMs = clock.nowMs()
+  return { exitCode, log, outputs, summary, masks, requests, virtualMs, transcript }
+}
+
+/** The same lines in a row as one, with their number. */
+function counted(lines: readonly string[]): string[] {
+  const runs: { line: string; times: number }[] = []
+  for (const line of lines) {
+    const last = runs.at(-1)
+    if (last?.line === line) last.times += 1
+    else runs.push({ line, times: 1 })
+  }
+  return runs.map(({ line, times }) => (times === 1 ? line : `${line} (${times} times)`))
+}
+
+/** As the summary writes a host with its port. */
+function escapeColon(host: string): string {
+  return host.replace(':', '&#58;')
+}

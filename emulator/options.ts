@@ -45,7 +45,7 @@ export type EmulatorOptions = {
   onRequest?: (request: RecordedRequest) => void
 }
 
-/** 45 pages about a product that does not exist. */
+/** The documentation of a product that does not exist. */
 export const sampleSite = fileURLToPath(new URL('./site', import.meta.url))
 
 export const defaults = {

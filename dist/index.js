@@ -29833,8 +29833,8 @@ function failureBlock(failure, receipt) {
     const [what = '', ...items] = message.split('\n');
     const lines = [
         `> [!CAUTION]`,
-        `> **${(0,src_text/* escapeMarkdown */.F)(what)}** (\`${code}\`)`,
-        ...items.map((item) => `> - ${(0,src_text/* escapeMarkdown */.F)(item.replace(/^- /, ''))}`),
+        `> **${escapeProse(what)}** (\`${code}\`)`,
+        ...items.map((item) => `> - ${escapeProse(item.replace(/^- /, ''))}`),
         ...(serverSaid === undefined
             ? []
             : ['>', `> The service said: “${(0,src_text/* escapeMarkdown */.F)(serverSaid)}”`]),
@@ -29844,6 +29844,10 @@ function failureBlock(failure, receipt) {
         ...(outlook ? ['>', `> ${(0,src_text/* escapeMarkdown */.F)(outlook.text)} The lines below pick it up.`] : []),
     ];
     return lines.join('\n');
+}
+/** A sentence of ours with outside text in it: escaped, but the names of inputs stay set as code. */
+function escapeProse(text) {
+    return (0,src_text/* escapeMarkdown */.F)(text).replace(/&#96;([a-z-]+)&#96;/g, '<code>$1</code>');
 }
 function table(facts) {
     const { receipt, inputs, startedWallMs, durationMs } = facts;
@@ -29866,8 +29870,9 @@ function table(facts) {
         ['Took', duration(durationMs, phaseMs)],
         ['When', formatUtc(startedWallMs)],
     ];
-    const lines = rows.flatMap(([name, value]) => (value ? [`| **${name}** | ${value} |`] : []));
-    return ['| | |', '| --- | --- |', ...lines].join('\n');
+    const [first = '', ...others] = rows.flatMap(([name, value]) => value ? [`| **${name}** | ${value} |`] : []);
+    // The first row is the head: Markdown has no table without one, and an empty one looks broken.
+    return [first, '| :-- | :-- |', ...others].join('\n');
 }
 function pages(pageCount, pathCount) {
     if (pageCount === undefined)
@@ -29894,6 +29899,8 @@ function duration(durationMs, phaseMs) {
     const detail = phases.length === 0 ? '' : ` (${phases.join(', ')})`;
     return `${formatDuration(durationMs)}${detail}`;
 }
+/** The default line is all but invisible on white; this green reads on light and dark pages. */
+const chartStyle = '%%{init: {"xyChart": {"height": 300}, "themeVariables": {"xyChart": {"plotColorPalette": "#2ea043"}}}}%%';
 const fewestSamples = 5;
 const chartPoints = 20;
 /** The progress over time; the chart type spaces its points evenly, so they are interpolated. */
@@ -29917,6 +29924,7 @@ function chart(samples) {
     const axis = (atMs) => Math.round((atMs / unitMs) * 10) / 10;
     return [
         '```mermaid',
+        chartStyle,
         'xychart-beta',
         '  title "Progress of the export"',
         `  x-axis "${unit}" ${axis(first.atMs)} --> ${axis(last.atMs)}`,

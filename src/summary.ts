@@ -51,8 +51,8 @@ function failureBlock(failure: Failure, receipt: Receipt): string {
   const [what = '', ...items] = message.split('\n')
   const lines = [
     `> [!CAUTION]`,
-    `> **${escapeMarkdown(what)}** (\`${code}\`)`,
-    ...items.map((item) => `> - ${escapeMarkdown(item.replace(/^- /, ''))}`),
+    `> **${escapeProse(what)}** (\`${code}\`)`,
+    ...items.map((item) => `> - ${escapeProse(item.replace(/^- /, ''))}`),
     ...(serverSaid === undefined
       ? []
       : ['>', `> The service said: “${escapeMarkdown(serverSaid)}”`]),
@@ -62,6 +62,11 @@ function failureBlock(failure: Failure, receipt: Receipt): string {
     ...(outlook ? ['>', `> ${escapeMarkdown(outlook.text)} The lines below pick it up.`] : []),
   ]
   return lines.join('\n')
+}
+
+/** A sentence of ours with outside text in it: escaped, but the names of inputs stay set as code. */
+function escapeProse(text: string): string {
+  return escapeMarkdown(text).replace(/&#96;([a-z-]+)&#96;/g, '<code>$1</code>')
 }
 
 function table(facts: SummaryFacts): string | undefined {
@@ -84,8 +89,11 @@ function table(facts: SummaryFacts): string | undefined {
     ['Took', duration(durationMs, phaseMs)],
     ['When', formatUtc(startedWallMs)],
   ]
-  const lines = rows.flatMap(([name, value]) => (value ? [`| **${name}** | ${value} |`] : []))
-  return ['| | |', '| --- | --- |', ...lines].join('\n')
+  const [first = '', ...others] = rows.flatMap(([name, value]) =>
+    value ? [`| **${name}** | ${value} |`] : [],
+  )
+  // The first row is the head: Markdown has no table without one, and an empty one looks broken.
+  return [first, '| :-- | :-- |', ...others].join('\n')
 }
 
 function pages(pageCount: number | undefined, pathCount: number): string | undefined {
@@ -114,6 +122,9 @@ function duration(durationMs: number, phaseMs: ReadonlyMap<Phase, number>): stri
   return `${formatDuration(durationMs)}${detail}`
 }
 
+/** The default line is all but invisible on white; this green reads on light and dark pages. */
+const chartStyle =
+  '%%{init: {"xyChart": {"height": 300}, "themeVariables": {"xyChart": {"plotColorPalette": "#2ea043"}}}}%%'
 const fewestSamples = 5
 const chartPoints = 20
 
@@ -140,6 +151,7 @@ function chart(samples: readonly Sample[]): string | undefined {
   const axis = (atMs: number) => Math.round((atMs / unitMs) * 10) / 10
   return [
     '```mermaid',
+    chartStyle,
     'xychart-beta',
     '  title "Progress of the export"',
     `  x-axis "${unit}" ${axis(first.atMs)} --> ${axis(last.atMs)}`,

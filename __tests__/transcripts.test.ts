@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Emulator } from '../emulator/index.ts'
 import { sampleSite } from '../emulator/options.ts'
-import { type Scenario, wholeRun } from './support/whole-run.ts'
+import { type Scenario, type WholeRun, wholeRun } from './support/whole-run.ts'
 
 const firstJob = async (emulator: Emulator): Promise<string> => {
   const reply = await fetch(`${emulator.apiUrl}/v1/static-export/jobs`, {
@@ -189,7 +189,7 @@ describe('succeeds with', () => {
     const run = await wholeRun(scenario)
     expect(run.transcript).toMatchSnapshot()
     expect(run.exitCode).toBe(0)
-    const outputs = new Map(run.outputs)
+    const { outputs } = run.runner
     expect(outputs.get('bundleUrl')).toContain('X-Amz-Signature=')
     expect(outputs.get('expiresAt')).not.toBe('')
     expect(outputs.get('failureCode')).toBe('')
@@ -202,14 +202,14 @@ describe('fails for', () => {
     const run = await wholeRun(scenario)
     expect(run.transcript).toMatchSnapshot()
     expect(run.exitCode).toBe(1)
-    expect(new Map(run.outputs).get('failureCode')).toBe(code)
-    expect(run.log.filter((line) => line.startsWith('Error: '))).toHaveLength(1)
+    expect(run.runner.outputs.get('failureCode')).toBe(code)
+    expect(run.runner.lines.filter((line) => line.startsWith('Error: '))).toHaveLength(1)
     expect(seen(run)).not.toContain('X-Amz-')
     expect(seen(run)).not.toContain('0123456789')
   })
 })
 
 /** What everybody who may see the run can read: neither outputs nor masks. */
-function seen({ log, summary }: { log: readonly string[]; summary: string }): string {
-  return [...log, summary].join('\n')
+function seen({ runner }: WholeRun): string {
+  return [...runner.lines, runner.markdown].join('\n')
 }

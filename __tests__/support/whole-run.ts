@@ -4,9 +4,9 @@ import { createAction } from '../../src/action.ts'
 import type { PullRequest } from '../../src/agent-job.ts'
 import { Failure } from '../../src/errors.ts'
 import { systemNetwork } from '../../src/network.ts'
-import type { Runner } from '../../src/runner.ts'
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../emulator/index.ts'
 import { FakeClock } from './fake-clock.ts'
+import { type FakeRunner, createFakeRunner } from './fake-runner.ts'
 
 export interface Scenario {
   readonly inputs?: Readonly<Record<string, string>>
@@ -25,15 +25,10 @@ export interface Scenario {
 
 export interface WholeRun {
   readonly exitCode: number
-  /** The log as the run page shows it, groups indented. */
-  readonly log: readonly string[]
-  /** Each write, in order. */
-  readonly outputs: readonly (readonly [string, string])[]
-  readonly summary: string
-  readonly masks: readonly string[]
+  readonly runner: FakeRunner
   readonly requests: Emulator['requests']
   readonly virtualMs: number
-  /** Everything above as one text, with ports and signatures made the same in each run. */
+  /** Everything above as one text, with ports, sizes and signatures made the same in each run. */
   readonly transcript: string
 }
 
@@ -55,43 +50,15 @@ export async function wholeRun(scenario: Scenario): Promise<WholeRun> {
     ...(await scenario.prepare?.(emulator)),
   }
   const received = emulator.requests.length
-  const log: string[] = []
-  const outputs: (readonly [string, string])[] = []
-  const masks: string[] = []
-  let summary = ''
   const cancelling = new AbortController()
-  const show = (line: string) => {
-    log.push(line)
-    if (scenario.cancelAt !== undefined && line.includes(scenario.cancelAt)) {
-      cancelling.abort(new Failure('cancelled', 'Cancelled by SIGINT.'))
-    }
-  }
-  const runner: Runner = {
-    input: (name) => inputs[name] ?? '',
-    mask: (secret) => masks.push(secret),
-    info: show,
-    details(title, lines) {
-      show(lines.length === 0 ? title : `▼ ${title}`)
-      for (const line of lines) show(`    ${line}`)
-    },
-    debug: () => undefined,
-    warning(message) {
-      if (!log.includes(`Warning: ${message}`)) show(`Warning: ${message}`)
-    },
-    error(title, message) {
-      show(`Error: [${title}] ${message}`)
-    },
-    checkOutputs: () => undefined,
-    output(name, value) {
-      if (name === scenario.unwritableOutput) {
-        throw new Failure('environment', 'The file of GITHUB_OUTPUT cannot be written: ENOSPC')
+  const runner = createFakeRunner(inputs, {
+    unwritableOutput: scenario.unwritableOutput,
+    onLine(line) {
+      if (scenario.cancelAt !== undefined && line.includes(scenario.cancelAt)) {
+        cancelling.abort(new Failure('cancelled', 'Cancelled by SIGINT.'))
       }
-      outputs.push([name, value])
     },
-    summary(markdown) {
-      summary += markdown
-    },
-  }
+  })
   const action = createAction({
     runner,
     environment: scenario.environment ?? {},
@@ -109,7 +76,7 @@ export async function wholeRun(scenario: Scenario): Promise<WholeRun> {
 
   const transcript = [
     '--- log',
-    ...log,
+    ...runner.lines,
     '--- requests',
     ...counted(
       requests.map(
@@ -118,9 +85,9 @@ export async function wholeRun(scenario: Scenario): Promise<WholeRun> {
       ),
     ),
     '--- outputs',
-    ...outputs.map(([name, value]) => `${name}=${value}`),
+    ...runner.writes.map(([name, value]) => `${name}=${value}`),
     '--- summary',
-    summary,
+    runner.markdown,
     `--- exit code ${exitCode}`,
   ]
     .join('\n')
@@ -129,8 +96,9 @@ export async function wholeRun(scenario: Scenario): Promise<WholeRun> {
     .replaceAll(escapeColon(new URL(emulator.apiUrl).host), 'api.test')
     .replaceAll(escapeColon(new URL(emulator.storageUrl).host), 'storage.test')
     .replaceAll(/X-Amz-Signature=[0-9a-f]{64}/g, 'X-Amz-Signature=SIGNATURE')
+    .replaceAll(/(sizeBytes=|Bundle \(|\*\*Archive\*\* \| )[\d.]+( k?B)?/g, '$1SIZE')
   const virtualMs = clock.nowMs()
-  return { exitCode, log, outputs, summary, masks, requests, virtualMs, transcript }
+  return { exitCode, runner, requests, virtualMs, transcript }
 }
 
 /** The same lines in a row as one, with their number. */

@@ -4,10 +4,8 @@
 // eslint-disable-next-line no-control-regex
 const ansiSequence = /\u001b\[[0-?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?/g
 
-// C0, DEL, C1, and everything that is invisible, joins, reorders text or starts a new line somewhere.
-const invisible =
-  // eslint-disable-next-line no-control-regex
-  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]+/g
+// Controls, line separators, and all that is invisible, joins or reorders text. (Cf holds most of the latter.)
+const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]+/gu
 
 /**
  * Makes outside text harmless in a log line: the runner executes `::command::` at the start of a line
@@ -32,11 +30,12 @@ export function clean(text: string, maxLength = 500): string {
 
 /**
  * Outside text for the run summary: cleaned, then every character with a meaning in Markdown or HTML as
- * an entity. GitHub's summary escapes nothing itself, and entities survive in tables and in HTML.
+ * an entity. GitHub's summary escapes nothing itself, and entities survive in tables and in HTML. Behind
+ * `www` a dot would make a link.
  */
 export function escapeMarkdown(text: string, maxLength = 500): string {
   return clean(text, maxLength).replace(
-    /[&<>"'`|[\]*_#!\\~@(){}:$]/g,
+    /[&<>"'`|[\]*_#!\\~@(){}:$]|(?<=www)\./gi,
     (character) => `&#${character.charCodeAt(0)};`,
   )
 }

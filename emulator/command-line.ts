@@ -199,10 +199,11 @@ export function helpText(): string {
       flag.meaning + (initial === undefined ? '' : ` (${initial})`),
     )
   })
-  const kindLines = Object.entries(kinds).map(([kind, { takes, meaning }]) => {
-    const options = takes.map((field) =>
-      field.endsWith('!') ? `${kebabCase(field.slice(0, -1))}=…` : `[${kebabCase(field)}]`,
-    )
+  const kindLines = Object.entries(kinds).map(([kind, { meaning, needs, takes }]) => {
+    const options = [
+      ...needs.map((field) => `${kebabCase(field)}=…`),
+      ...takes.map((field) => `[${kebabCase(field)}]`),
+    ]
     return `  ${[kind, ...options].join(' ')}\n      ${meaning}`
   })
   return `Usage: npm run emulator -- [flags]

@@ -3,7 +3,7 @@ import type { ExportJobs } from './export-jobs.ts'
 import { checkFault, FaultSyntaxError, parseFault, type Faults } from './faults.ts'
 import { jsonReply, pathOf, type Reply, type Request } from './message.ts'
 import type { Recorder } from './recorder.ts'
-import { isRecord } from './site.ts'
+import { isRecord } from './record.ts'
 
 export const controlPrefix = '/_emulator/'
 

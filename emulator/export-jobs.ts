@@ -12,7 +12,7 @@ export const curves = {
   linear: (time: number) => time,
   'slow-start': (time: number) => time ** 3,
   'slow-end': (time: number) => 1 - (1 - time) ** 3,
-  /** Two fifths at once, then nothing for half of the time, then the rest. */
+  /** Two fifths in the first fifth, then nothing for half of the time, then the rest. */
   stall: (time: number) => (time < 0.2 ? time * 2 : time < 0.7 ? 0.4 : 0.4 + (time - 0.7) * 2),
 } as const
 
@@ -92,18 +92,9 @@ export class ExportJobs {
       const known = this.#settings.domains.join(', ')
       throw new Refusal(400, `No site is served at "${domain}". Known domains: ${known}.`)
     }
-    let site: Site = { name: domain, navigation: [], pages: [], assets: new Map() }
-    let error: string | null = null
-    try {
-      site = await readSite(this.#settings.siteDirectory)
-      if (!site.assets.has(stylesheet)) {
-        site.assets.set(stylesheet, await readFile(join(sampleSite, stylesheet)))
-      }
-    } catch (problem) {
-      if (!(problem instanceof SiteProblem)) throw problem
-      error = problem.message
-    }
-    const pages = paths === undefined || error !== null ? site.pages : choosePages(site, paths)
+    const { site, problem } = await openSite(this.#settings.siteDirectory)
+    const pages =
+      paths === undefined || problem !== undefined ? site.pages : choosePages(site, paths)
 
     // No waiting from here on: the next request must find this job when it looks at the limits.
     this.#checkLimits(domain)
@@ -112,7 +103,8 @@ export class ExportJobs {
       jobId: this.#newJobId(),
       createdAtMs: nowMs,
       edition: { site, domain, version: version ?? null, pages },
-      plannedFailure: error === null ? this.#plannedFailure : { error, afterPages: 0 },
+      plannedFailure:
+        problem === undefined ? this.#plannedFailure : { error: problem, afterPages: 0 },
       rendered: new Map(),
       updatedAtMs: nowMs,
       status: 'queued',
@@ -159,11 +151,10 @@ export class ExportJobs {
     this.#advance(job)
     const { jobId, status, error, rendered, edition } = job
     const total = edition.pages.length
-    const done = total === 0 ? Number(status === 'completed') : rendered.size / total
     return {
       jobId,
       status,
-      progress: Math.floor(done * 100),
+      progress: status === 'completed' ? 100 : Math.floor((100 * rendered.size) / (total || 1)),
       pageCount: rendered.size,
       createdAt: new Date(job.createdAtMs).toISOString(),
       updatedAt: new Date(job.updatedAtMs).toISOString(),
@@ -212,6 +203,21 @@ export class ExportJobs {
         retryAfter ? { 'retry-after': String(waitSeconds) } : {},
       )
     }
+  }
+}
+
+/** The site as it is now; one that cannot be read has no pages, and a problem for the job to tell. */
+async function openSite(directory: string): Promise<{ site: Site; problem?: string }> {
+  try {
+    const site = await readSite(directory)
+    if (!site.assets.has(stylesheet)) {
+      site.assets.set(stylesheet, await readFile(join(sampleSite, stylesheet)))
+    }
+    return { site }
+  } catch (error) {
+    if (!(error instanceof SiteProblem)) throw error
+    const site = { name: '', navigation: [], pages: [], assets: new Map<string, Buffer>() }
+    return { site, problem: error.message }
   }
 }
 

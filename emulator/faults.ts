@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { jsonReply, type Delivery, type Reply, type Request } from './message.ts'
+import { isRecord } from './record.ts'
 import { s3ErrorReply } from './s3-error.ts'
-import { isRecord } from './site.ts'
 
 /** The four endpoints, by the operation ids of openapi.yaml, and reading from storage. */
 export const operations = ['start', 'status', 'bundle', 'agent', 'download'] as const
@@ -62,33 +62,64 @@ const fields = {
 
 type Field = keyof typeof fields
 
-/** Each kind with the fields it takes, the obligatory ones first marked by "!", and its meaning. */
-export const kinds: Record<Kind, { takes: readonly (Field | `${Field}!`)[]; meaning: string }> = {
+/** What each kind means, and the fields that it needs or takes besides `skip` and `times`. */
+export const kinds: Record<
+  Kind,
+  { meaning: string; needs: readonly Field[]; takes: readonly Field[] }
+> = {
   reply: {
-    takes: ['status!', 'body', 'text', 'contentType', 'retryAfter', 'processed'],
     meaning: `answer with this status instead; body: ${bodyNames.join(', ')}, or any text`,
+    needs: ['status'],
+    takes: ['body', 'contentType', 'retryAfter', 'processed', 'text'],
   },
-  redirect: { takes: ['location!', 'status'], meaning: 'answer with a redirect (307)' },
+  redirect: {
+    meaning: 'answer with a redirect (307)',
+    needs: ['location'],
+    takes: ['status'],
+  },
   reset: {
-    takes: ['afterBytes', 'processed'],
     meaning: 'reset the connection: before the reply, or after so many bytes of its body',
+    needs: [],
+    takes: ['afterBytes', 'processed'],
   },
-  fin: { takes: ['afterBytes', 'processed'], meaning: 'the same, but close it properly' },
-  silence: { takes: ['processed'], meaning: 'accept the request and never answer' },
-  'drip-headers': { takes: ['bytesPerSecond'], meaning: 'send the reply slowly (10)' },
-  'drip-body': {
+  fin: {
+    meaning: 'the same, but close it properly',
+    needs: [],
+    takes: ['afterBytes', 'processed'],
+  },
+  silence: {
+    meaning: 'accept the request and never answer',
+    needs: [],
+    takes: ['processed'],
+  },
+  'drip-headers': {
+    meaning: 'send the reply slowly (10)',
+    needs: [],
     takes: ['bytesPerSecond'],
+  },
+  'drip-body': {
     meaning: 'send the headers, then the body slowly (10)',
+    needs: [],
+    takes: ['bytesPerSecond'],
   },
   'content-length': {
-    takes: ['difference!'],
     meaning: 'claim a body that is longer (or shorter, below 0) than the one sent',
+    needs: ['difference'],
+    takes: [],
   },
-  'no-content-length': { takes: [], meaning: 'send no length: the body ends with the connection' },
-  gzip: { takes: [], meaning: 'compress the body, with content-encoding, though nobody asked' },
-  'ignore-range': { takes: [], meaning: 'answer a range with the whole' },
-  'changed-etag': { takes: [], meaning: 'behave as if the object had been replaced' },
-  corrupt: { takes: [], meaning: 'flip the bits of the byte in the middle of the body' },
+  'no-content-length': {
+    meaning: 'send no length: the body ends with the connection',
+    needs: [],
+    takes: [],
+  },
+  gzip: {
+    meaning: 'compress the body, with content-encoding, though nobody asked',
+    needs: [],
+    takes: [],
+  },
+  'ignore-range': { meaning: 'answer a range with the whole', needs: [], takes: [] },
+  'changed-etag': { meaning: 'behave as if the object had been replaced', needs: [], takes: [] },
+  corrupt: { meaning: 'flip the bits of the byte in the middle of the body', needs: [], takes: [] },
 }
 
 /**
@@ -102,10 +133,14 @@ export function parseFault(flag: string): Fault {
   const fault: Record<string, unknown> = /^\d+$/.test(kind)
     ? { operation, kind: 'reply', status: Number(kind) }
     : { operation, kind }
-  for (const option of rest === undefined ? options : [...options, rest]) {
-    const [, name = '', value] = /^([^=]*)(?:=(.*))?$/s.exec(option) ?? []
-    fault[camelCase(name)] =
-      value === undefined ? true : /^-?\d+$/.test(value) && name !== 'text' ? Number(value) : value
+  for (const option of options) {
+    const [, name = '', text] = /^([^=]*)(?:=(.*))?$/s.exec(option) ?? []
+    const value = text !== undefined && /^-?\d+$/.test(text) ? Number(text) : text
+    fault[camelCase(name)] = value ?? true
+  }
+  if (rest !== undefined) {
+    const [name = '', ...text] = rest.split('=')
+    fault[name] = text.join('=')
   }
   return checkFault(fault)
 }
@@ -124,8 +159,8 @@ export function checkFault(value: unknown): Fault {
       `unknown kind "${String(kind)}"; there are ${Object.keys(kinds).join(', ')}, or a status`,
     )
   }
-  const takes = kinds[kind as Kind].takes
-  const known = ['skip', 'times', ...takes.map((field) => field.replace('!', ''))]
+  const { needs, takes } = kinds[kind as Kind]
+  const known: readonly string[] = ['skip', 'times', ...needs, ...takes]
   for (const [name, given] of Object.entries(rest)) {
     if (!known.includes(name)) {
       const names = known.map(kebabCase).join(', ')
@@ -135,8 +170,7 @@ export function checkFault(value: unknown): Fault {
       throw new FaultSyntaxError(`${kebabCase(name)} cannot be ${JSON.stringify(given)}`)
     }
   }
-  for (const field of takes.filter((one) => one.endsWith('!'))) {
-    const name = field.slice(0, -1)
+  for (const name of needs) {
     if (!Object.hasOwn(rest, name)) throw new FaultSyntaxError(`${kind} needs ${kebabCase(name)}`)
   }
   return value as Fault

@@ -1,7 +1,8 @@
 import { posix } from 'node:path'
 import { Marked, type Tokens } from 'marked'
 import { parse } from 'yaml'
-import { firstLine, isRecord, SiteProblem, type Page, type Site } from './site.ts'
+import { isRecord } from './record.ts'
+import { firstLine, SiteProblem, type Page, type Site } from './site.ts'
 
 /** What an export renders: all pages of a site, or some. */
 export type Edition = {

@@ -55,22 +55,26 @@ async function respond(
     return // The client went away while it was still sending.
   }
   const { method = '', url: target = '', headers } = incoming
-  const delivery = await answer({ method, target, headers, body: body.toString() })
-  if (delivery.reply !== undefined) {
-    const { reply } = delivery
-    reply.headers = {
+  const { reply, ...delivery } = await answer({ method, target, headers, body: body.toString() })
+  if (reply === undefined) {
+    await misbehave(delivery, incoming.socket)
+    return
+  }
+  const framed: Reply = {
+    status: reply.status,
+    headers: {
       'content-length': String(reply.body.length),
       ...reply.headers,
       date: new Date(clock.now()).toUTCString(),
-    }
+    },
     // RFC 9110, section 9.3.2: HEAD gets the headers of GET and no body.
-    if (method === 'HEAD') reply.body = Buffer.alloc(0)
+    body: method === 'HEAD' ? Buffer.alloc(0) : reply.body,
   }
-  if (delivery.ending === 'complete' && delivery.reply !== undefined) {
-    response.writeHead(delivery.reply.status, delivery.reply.headers)
-    response.end(delivery.reply.body)
+  if (delivery.ending === 'complete') {
+    response.writeHead(framed.status, framed.headers)
+    response.end(framed.body)
   } else {
-    await misbehave(delivery, incoming.socket)
+    await misbehave({ ...delivery, reply: framed }, incoming.socket)
   }
 }
 

@@ -163,9 +163,15 @@ function canonicalPath(path: string): string {
 function canonicalQuery(query: URLSearchParams): string {
   return [...query]
     .filter(([name]) => name !== 'X-Amz-Signature')
-    .map(([name, value]) => `${encode(name)}=${encode(value)}`)
-    .sort()
+    .map(([name, value]) => [encode(name), encode(value)] as const)
+    .sort(([a, x], [b, y]) => (a === b ? compare(x, y) : compare(a, b)))
+    .map((pair) => pair.join('='))
     .join('&')
+}
+
+/** By code unit, as the order of a signature must not depend on a language. */
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }
 
 function headerValue(request: Request, name: string): string {

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { parse } from 'yaml'
+import { isRecord } from './record.ts'
 
 /** A Markdown file that becomes a page. */
 export type Page = {
@@ -54,6 +55,7 @@ export async function readSite(directory: string): Promise<Site> {
     if (name.endsWith('.md')) pages.push(toPage(name, bytes))
     else assets.set(name, bytes)
   }
+  rejectDoubles(pages, assets)
   const { name, sections } = navigation
     ? navigationFrom(navigation, pages)
     : { name: 'Documentation', sections: navigationByFolder(pages) }
@@ -78,6 +80,16 @@ async function readFolder(directory: string): Promise<Map<string, Buffer>> {
     return files
   } catch (error) {
     throw new SiteProblem(directory, `cannot be read: ${String(error)}`)
+  }
+}
+
+/** Two files for one place would silently replace each other in the export. */
+function rejectDoubles(pages: Page[], assets: Site['assets']): void {
+  const sources = new Map<string, string>()
+  for (const page of pages) {
+    const other = sources.get(page.path) ?? (assets.has(page.file) ? page.file : undefined)
+    if (other !== undefined) throw new SiteProblem(page.source, `is the same page as ${other}`)
+    sources.set(page.path, page.source)
   }
 }
 
@@ -166,10 +178,6 @@ function navigationByFolder(pages: Page[]): Section[] {
 
 function isIndex(page: Page): boolean {
   return page.file.endsWith('index.html')
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The reason of an error of the YAML parser, without the excerpt that it adds below. */

@@ -154,6 +154,18 @@ describe('a job', () => {
     expect(job.error).toMatch(error)
   })
 
+  it.each([
+    [{ 'page-3/index.md': '# Page 3' }, /^page-3\/index\.md: is the same page as page-3\.md$/],
+    [{ 'page-3.html': '<p>' }, /^page-3\.md: is the same page as page-3\.html$/],
+  ])('fails on two files for one page: %j', async (files, error) => {
+    await tenPages()
+    await write(files)
+    await using emulator = await emulate({ siteDirectory: folder })
+    const { jobId } = await start(emulator)
+    clock.advance(5)
+    expect((await status(emulator, jobId)).error).toMatch(error)
+  })
+
   it('fails when the folder is gone', async () => {
     await using emulator = await emulate({ siteDirectory: join(folder, 'gone') })
     const { jobId } = await start(emulator)

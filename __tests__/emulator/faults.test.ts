@@ -17,7 +17,7 @@ const startJob = () => call(emulator, 'POST', '/v1/static-export/jobs', { body: 
 
 /** A healthy download, and the same one with a fault. */
 async function downloads(fault: string, headers: Record<string, string> = {}) {
-  const { bundleUrl } = await exportSite(emulator)
+  const { bundleUrl } = await exportSite(emulator, { paths: ['/'] })
   const healthy = await send(bundleUrl, { headers })
   emulator.addFault(fault)
   return { healthy, faulty: await send(bundleUrl, { headers }), bundleUrl }

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => emulator.close())
 beforeEach(async () => {
-  link = await exportSite(emulator)
+  link = await exportSite(emulator, { paths: ['/'] })
   whole = await send(link.bundleUrl)
 })
 

@@ -1,0 +1,4 @@
+/** Whether a value from outside has fields to look at: an object that is not a list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

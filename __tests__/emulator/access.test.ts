@@ -73,7 +73,7 @@ describe('a start that cannot be', () => {
       { domain, paths: ['/', '/nope', 'no/such'] },
       /^paths: the site has no page "\/nope", "no\/such"/,
     ],
-    [[], /^The body must be object/],
+    [[], /^The body must be a JSON object such as \{"domain"/],
   ])('because of %j is a 400 that says why', async (body, message) => {
     await using emulator = await startEmulator()
     const seen = await call(emulator, 'POST', jobs, { body })
@@ -82,7 +82,7 @@ describe('a start that cannot be', () => {
 
   it.each([
     ['not JSON', 'application/json', '{"domain":', /^The body is not JSON/],
-    ['missing', 'application/json', '', /is missing|must be object/],
+    ['missing', 'application/json', '', /is missing|must be a JSON object/],
     ['of another type', 'text/plain', '"x"', /must be application\/json, not text\/plain/],
     [
       'a form',
@@ -157,6 +157,8 @@ describe('what is not there', () => {
   it.each([
     ['GET', `${jobs}/se_unknown`, 404, /^No export job "se_unknown"/],
     ['POST', `${jobs}/se_unknown/bundle`, 404, /^No export job/],
+    ['GET', `${jobs}/%zz`, 400, /^The path is not percent-encoded/],
+    ['GET', `${jobs}/se_1?verbose=1`, 400, /^Unknown parameter "verbose"/],
     ['GET', `${jobs}/a.b`, 400, /^jobId must be an identifier/],
     [
       'GET',

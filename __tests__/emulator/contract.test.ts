@@ -1,12 +1,17 @@
 // openapi.yaml against the tables of the API's description, and the emulator against openapi.yaml.
 import { readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { Ajv, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import { OpenAPIBackend, type Document } from 'openapi-backend'
 import { parse } from 'yaml'
+import { AgentJobs } from '../../emulator/agent-jobs.ts'
+import { createApi } from '../../emulator/api.ts'
+import { ExportJobs } from '../../emulator/export-jobs.ts'
 import { operations } from '../../emulator/faults.ts'
 import { startEmulator, type Emulator } from '../../emulator/index.ts'
+import { defaults } from '../../emulator/options.ts'
+import { Refusal } from '../../emulator/refusal.ts'
 import { call, domain, exportSite, json, type Seen } from './client.ts'
 
 type Schema = {
@@ -296,5 +301,40 @@ describe('the emulator says what openapi.yaml says', () => {
     await using strict = await startEmulator({ oneExportPerSite: true })
     await call(strict, 'POST', jobs, { body: { domain } })
     check('start', await call(strict, 'POST', jobs, { body: { domain } }))
+  })
+
+  it.each([
+    ['an answer of another form', () => ({}), 'id is missing.'],
+    [
+      'a status that is not described',
+      () => {
+        throw new Refusal(418, 'x')
+      },
+      'status 418 is not described',
+    ],
+    [
+      'an error',
+      () => {
+        throw new TypeError('x')
+      },
+      expect.objectContaining({ message: 'x' }) as unknown,
+    ],
+  ])('or owns up to a bug: %s', async (_, get, cause) => {
+    const agentJobs = new AgentJobs(Date, 0)
+    agentJobs.get = get as AgentJobs['get']
+    const broken = await createApi({
+      exportJobs: new ExportJobs(defaults, Date, () => 'se_1'),
+      agentJobs,
+      publish: () => Promise.reject(new Error('not asked for')),
+      report: 'full',
+    })
+    const print = jest.spyOn(console, 'error').mockImplementation(() => undefined)
+    const target = '/v2/agent/docs-project/job/x'
+    const headers = { authorization: `Bearer ${emulator.keys.good}` }
+    const reply = await broken.answer({ method: 'GET', target, headers, body: '' })
+    const printed = print.mock.calls.slice()
+    print.mockRestore()
+    expect(reply.status).toBe(500)
+    expect(printed).toEqual([[`emulator: a bug in the answer to GET ${target}:`, cause]])
   })
 })

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { startEmulator, type Emulator } from '../../emulator/index.ts'
 import { bundle, call, exportSite, json, ManualClock, send, start, status } from './client.ts'
@@ -128,6 +129,16 @@ describe('next-job', () => {
   it('needs a reason', async () => {
     expect((await control('POST', 'next-job', { afterPages: 1 })).status).toBe(400)
   })
+})
+
+it('the README names every endpoint', async () => {
+  const readme = await readFile(new URL('../../emulator/README.md', import.meta.url), 'utf8')
+  const { error } = (await control('GET', 'help')).body as { error: string }
+  const endpoints = error.match(/[A-Z]+ [a-z-]+/g) ?? []
+  expect(endpoints.length).toBe(8)
+  for (const endpoint of endpoints) {
+    expect(readme).toContain(`\`${endpoint.replace(' ', ' /_emulator/')}\``)
+  }
 })
 
 it('what is not there says what is', async () => {

@@ -152,12 +152,9 @@ export function problemWithLink(
   return undefined
 }
 
-/** S3 encodes each segment once and, unlike other services, does not normalise the path. */
+/** S3 encodes a path once, slashes excepted, and unlike other services does not normalise it. */
 function canonicalPath(path: string): string {
-  return path
-    .split('/')
-    .map((segment) => encode(decodeURIComponent(segment)))
-    .join('/')
+  return encode(decodeURIComponent(path)).replaceAll('%2F', '/')
 }
 
 function canonicalQuery(query: URLSearchParams): string {

@@ -100,7 +100,7 @@ function unusableLink(problem: string): Failure {
 function readSizeBytes(sizeBytes: unknown): number | undefined {
   if (sizeBytes === undefined || sizeBytes === null) return undefined
   if (Number.isSafeInteger(sizeBytes) && Number(sizeBytes) > 0) return Number(sizeBytes)
-  const seen = clean(JSON.stringify(sizeBytes), 40)
+  const seen = typeof sizeBytes === 'object' ? 'an object' : clean(JSON.stringify(sizeBytes), 40)
   throw new Failure('protocol', `The service reports an impossible \`sizeBytes\`: ${seen}.`)
 }
 
@@ -119,20 +119,26 @@ export function linkProblem(url: URL, baseUrl: URL): string | undefined {
     return 'it is not an https link'
   }
   if (url.username !== '' || url.password !== '') return 'it holds a user name'
-  if (isLinkLocal(url.hostname)) return 'it leads to a link-local address'
-  if (isLoopback(url.hostname) && !local) return 'it leads to this machine itself'
+  if (isListed(linkLocal, url.hostname)) return 'it leads to a link-local address'
+  if (!local && (isLoopback(url.hostname) || isListed(unspecified, url.hostname))) {
+    return 'it leads to this machine itself'
+  }
   return undefined
 }
 
-// 0.0.0.0 and :: are this machine too, for a client. Mapped addresses (::ffff:127.0.0.1) are matched by BlockList.
+// Mapped addresses (::ffff:127.0.0.1) are matched by BlockList.
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
-loopback.addSubnet('0.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
-loopback.addAddress('::', 'ipv6')
+
+// A connection to "no address" arrives at this machine too.
+const unspecified = new BlockList()
+unspecified.addSubnet('0.0.0.0', 8, 'ipv4')
+unspecified.addAddress('::', 'ipv6')
 
 const linkLocal = new BlockList()
 linkLocal.addSubnet('169.254.0.0', 16, 'ipv4')
+linkLocal.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6') // the same behind NAT64
 linkLocal.addSubnet('fe80::', 10, 'ipv6')
 linkLocal.addAddress('fd00:ec2::254', 'ipv6') // the metadata service of EC2 by IPv6
 
@@ -140,10 +146,6 @@ linkLocal.addAddress('fd00:ec2::254', 'ipv6') // the metadata service of EC2 by 
 export function isLoopback(hostname: string): boolean {
   const name = hostname.replace(/\.$/, '')
   return name === 'localhost' || name.endsWith('.localhost') || isListed(loopback, hostname)
-}
-
-function isLinkLocal(hostname: string): boolean {
-  return isListed(linkLocal, hostname)
 }
 
 function isListed(list: BlockList, hostname: string): boolean {
@@ -159,7 +161,9 @@ function isListed(list: BlockList, hostname: string): boolean {
 export function parseTimestampMs(value: unknown): number | undefined {
   if (typeof value !== 'string') return undefined
   const match =
-    /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/.exec(value)
+    /^(\d{4})-(\d{2})-(\d{2})T(?!24)\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/.exec(
+      value,
+    )
   if (!match) return undefined
   const [, year, month, day] = match.map(Number)
   const daysInMonth = new Date(Date.UTC(year ?? 0, month ?? 0, 0)).getUTCDate()
@@ -167,22 +171,19 @@ export function parseTimestampMs(value: unknown): number | undefined {
   return Number.isNaN(timeMs) || (day ?? 0) > daysInMonth ? undefined : timeMs
 }
 
+const basicTimestamp = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/
+
 /**
  * The end of the link by its own signature, in epoch milliseconds: `X-Amz-Date` plus `X-Amz-Expires`
  * (AWS SigV4 query form, also as Google Cloud Storage writes it).
  */
 function signedExpiryMs(url: URL): number | undefined {
   for (const vendor of ['X-Amz', 'X-Goog']) {
-    const date = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/.exec(
-      url.searchParams.get(`${vendor}-Date`) ?? '',
-    )
+    const date = url.searchParams.get(`${vendor}-Date`) ?? ''
     const expires = url.searchParams.get(`${vendor}-Expires`) ?? ''
-    if (!date || !/^\d{1,9}$/.test(expires)) continue
-    const [, year, month, day, hour, minute, second] = date
-    const signedMs = Date.parse(
-      `${year ?? ''}-${month ?? ''}-${day ?? ''}T${hour ?? ''}:${minute ?? ''}:${second ?? ''}Z`,
-    )
-    if (!Number.isNaN(signedMs)) return signedMs + Number(expires) * 1000
+    if (!/^\d{1,9}$/.test(expires)) continue
+    const signedMs = parseTimestampMs(date.replace(basicTimestamp, '$1-$2-$3T$4:$5:$6Z'))
+    if (signedMs !== undefined) return signedMs + Number(expires) * 1000
   }
   return undefined
 }
@@ -195,8 +196,10 @@ const secretParameters = new Set([
   'sig',
   'token',
 ])
-// Constants of many links: a mask on one of them would make the runner drop outputs of other steps.
-const publicParameters = /^x-(?:amz|goog)-(?:algorithm|date|expires|signedheaders)$/i
+// Constants of many links, and dates: a mask on one of them would make the runner drop other outputs, such as
+// `expiresAt`.
+const publicParameters = /^(?:x-[a-z]+-)?(?:algorithm|date|expires|signedheaders)$/i
+const isDate = (text: string) => /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(text)
 
 /** A mask on fewer characters would blot out half of the log. */
 const shortestSecret = 8
@@ -213,8 +216,8 @@ export function secretsOf(url: URL): string[] {
     const raw = pair.slice(separator + 1)
     if (separator === -1 || raw === '' || publicParameters.test(name)) continue
     if (!secretParameters.has(name.toLowerCase()) && raw.length < 20) continue
-    secrets.add(raw)
-    for (const decoded of new URLSearchParams(pair).values()) secrets.add(decoded)
+    const [decoded = raw] = new URLSearchParams(pair).values()
+    if (!isDate(decoded)) secrets.add(raw).add(decoded)
   }
   return [...secrets].filter(({ length }) => length >= shortestSecret)
 }

@@ -71,6 +71,7 @@ export function readInputs(
   warn: (message: string) => void,
 ): Inputs {
   const problems: string[] = []
+  const pastedKey = read('api-key').trim()
 
   /** The value of an input by a reader that throws its problem as a string. */
   function take<T>(name: InputName, parse: (text: string, name: InputName) => T, fallback: T): T {
@@ -78,12 +79,18 @@ export function readInputs(
     if (text === '') return fallback
     const result = attempt(() => parse(text, name))
     if ('value' in result) return result.value
-    problems.push(result.problem)
+    // What is pasted into the wrong place must not be repeated.
+    const holdsKey = name !== 'api-key' && pastedKey.length >= 8 && text.includes(pastedKey)
+    problems.push(
+      holdsKey
+        ? `\`${name}\` holds the API key, which belongs into \`api-key\` alone.`
+        : result.problem,
+    )
     return fallback
   }
 
   const apiKey = take('api-key', parseApiKey, '')
-  if (read('api-key').trim() === '') {
+  if (pastedKey === '') {
     problems.push(
       '`api-key` is empty. Is the secret defined, and available to this event? (Pull requests from forks get none.)',
     )
@@ -113,7 +120,7 @@ export function readInputs(
     )
   }
   const paths = take('paths', parsePaths, [])
-  if (paths.length > 0 && jobId !== undefined) {
+  if (paths.length > 0 && read('job-id').trim() !== '') {
     problems.push(
       '`paths` cannot be combined with `job-id`: what a job exports was decided when it was started.',
     )
@@ -179,19 +186,21 @@ function parseApiKey(text: string): string {
 }
 
 function parseBaseUrl(text: string): URL {
-  const seen = clean(text, 200)
+  if (/\s/.test(text)) throw new Problem('`base-url` holds white space; it is one address.')
   const url = URL.parse(text)
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    const guess = URL.parse(`https://${text}`)
-    const isHost = !text.includes('://') && guess?.hostname.includes('.')
-    const suggestion = isHost ? `: did you mean https://${clean(text, 200)}?` : '.'
-    throw new Problem(`\`base-url\` is not an https address ("${seen}")${suggestion}`)
-  }
-  if (url.username !== '' || url.password !== '') {
+  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
+  if (isWeb ? url.username !== '' || url.password !== '' : text.includes('@')) {
     throw new Problem('`base-url` holds a user name or password; the key goes into `api-key`.')
   }
+  const seen = clean(text.replace(/[?#].*/, ''), 200)
+  if (!isWeb) {
+    const bare = seen.replace(/^\/+/, '')
+    const isHost = !bare.includes('://') && URL.parse(`https://${bare}`)?.hostname.includes('.')
+    const suggestion = isHost ? `: did you mean https://${bare}?` : '.'
+    throw new Problem(`\`base-url\` is not an https address ("${seen}")${suggestion}`)
+  }
   if (url.search !== '' || url.hash !== '') {
-    throw new Problem(`\`base-url\` has a query or a fragment ("${seen}"); leave it out.`)
+    throw new Problem(`\`base-url\` has a query or a fragment behind ${seen}; leave it out.`)
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     throw new Problem(
@@ -199,6 +208,7 @@ function parseBaseUrl(text: string): URL {
     )
   }
   url.pathname = url.pathname.replace(/\/+$/, '')
+  url.search = url.hash = '' // takes an empty one away
   return url
 }
 
@@ -208,12 +218,12 @@ function parseBaseUrl(text: string): URL {
  */
 function parseDomain(text: string): string {
   const host = domainToASCII(text.replace(/\.$/, '')).toLowerCase()
-  const bare = /^[^/?#@:\\\s*]+$/.test(text)
+  const bare = /^[^/?#@:%\\\s*]+$/.test(text)
   if (bare && isHostName(host)) return host
 
-  const guess = URL.parse(
-    /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`,
-  )?.hostname
+  // The URL parser would join what stands on two lines.
+  const link = /^(?:https?:|[a-z][a-z0-9+.-]*:\/\/)/i.test(text) ? text : `https://${text}`
+  const guess = /\s/.test(text) ? undefined : URL.parse(link)?.hostname
   const suggestion =
     guess !== undefined && isHostName(guess)
       ? `did you mean ${guess}?`

@@ -240,6 +240,7 @@ const codeOfNetworkFault: Record<NetworkFaultKind, FailureCode> = {
   connection: 'network',
   'body-cut': 'network',
   tls: 'tls',
+  'not-tls': 'tls',
   proxy: 'proxy',
   'not-http': 'protocol',
   'body-too-large': 'protocol',

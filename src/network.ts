@@ -21,7 +21,7 @@ export interface NetworkReply {
 export type Network = (request: NetworkRequest, signal: AbortSignal) => Promise<NetworkReply>
 
 export type NetworkFaultKind =
-  'connection' | 'tls' | 'proxy' | 'not-http' | 'body-cut' | 'body-too-large'
+  'connection' | 'tls' | 'not-tls' | 'proxy' | 'not-http' | 'body-cut' | 'body-too-large'
 
 /** A request that ended without a whole reply. The texts never hold a URL. */
 export class NetworkFault extends Error {
@@ -143,8 +143,14 @@ function readBody(message: IncomingMessage, maxBytes: number, success: boolean):
   })
 }
 
-const tlsCodes =
-  /^(?:ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/
+const certificateCodes =
+  /^(?:ERR_TLS_CERT_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/
+
+const certificateTexts: Record<string, string> = {
+  CERT_HAS_EXPIRED: 'has expired',
+  CERT_NOT_YET_VALID: 'is not valid yet',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'is for another host name',
+}
 
 const connectionTexts: Record<string, string> = {
   ECONNREFUSED: 'the connection was refused',
@@ -152,7 +158,7 @@ const connectionTexts: Record<string, string> = {
   EPIPE: 'the connection was closed before a reply',
   ENOTFOUND: 'the host name could not be resolved',
   EAI_AGAIN: 'the host name could not be resolved for now',
-  ETIMEDOUT: 'no connection within the time of the system',
+  ETIMEDOUT: 'no answer within the time of the system',
   EHOSTUNREACH: 'the host cannot be reached',
   ENETUNREACH: 'the network cannot be reached',
 }
@@ -162,41 +168,46 @@ const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREA
 
 /** Names the cause of a transport error; its own text may hold a path with a query, so it is not repeated. */
 function explain(error: unknown): NetworkFault {
-  const code = codeOf(error)
+  const { code, syscall } = detailsOf(error)
   const text = Error.isError(error) ? error.message : ''
-  const tunnel = /tunneling socket could not be established, (?:statusCode=(\d{3})|cause=)/.exec(
-    text,
-  )
-  if (tunnel) {
-    const what = tunnel[1]
-      ? `the proxy answered HTTP ${tunnel[1]}`
-      : 'the proxy could not be reached'
-    return new NetworkFault('proxy', tunnel[1] ?? code, what, { delivered: false, cause: error })
+  const fault = (kind: NetworkFaultKind, what: string, delivered = false, as = code) =>
+    new NetworkFault(kind, as, what, { delivered, cause: error })
+
+  const tunnel = /^tunneling socket could not be established, (?:statusCode=(\d{3}))?/.exec(text)
+  if (tunnel?.[1]) return fault('proxy', `the proxy answered HTTP ${tunnel[1]}`, false, tunnel[1])
+  if (tunnel) return fault('proxy', 'the proxy could not be reached')
+  if (text.startsWith('got illegal response body from proxy')) {
+    return fault('proxy', 'the proxy sent more than its answer')
   }
-  if (code === 'EPROTO') {
-    const what = 'the server does not speak TLS on this port'
-    return new NetworkFault('tls', code, what, { delivered: false, cause: error })
+  // Ours is a valid URL, so it is the other one.
+  if (code === 'ERR_INVALID_URL') {
+    return fault('proxy', 'the proxy variable of the environment is not an address')
   }
-  if (tlsCodes.test(code)) {
-    const what = 'the TLS certificate was not trusted'
-    return new NetworkFault('tls', code, what, { delivered: false, cause: error })
+  if (certificateCodes.test(code)) {
+    return fault('tls', `the TLS certificate ${certificateTexts[code] ?? 'was not trusted'}`)
   }
-  if (code.startsWith('HPE_')) {
-    const what = 'the reply is not valid HTTP'
-    return new NetworkFault('not-http', code, what, { delivered: true, cause: error })
+  if (code === 'EPROTO' || /^ERR_(?:SSL|TLS)_/.test(code)) {
+    return /wrong version number|packet length too long/.test(text)
+      ? fault('not-tls', 'the server does not speak TLS on this port')
+      : fault('tls', 'the TLS handshake failed')
   }
-  const what = connectionTexts[code] ?? 'the connection failed'
-  return new NetworkFault('connection', code, what, {
-    delivered: !neverSent.has(code),
-    cause: error,
-  })
+  if (code.startsWith('HPE_')) return fault('not-http', 'the reply is not valid HTTP', true)
+  const connected =
+    !neverSent.has(code) &&
+    syscall !== 'connect' &&
+    syscall !== 'getaddrinfo' &&
+    !text.includes('before secure TLS connection was established')
+  return fault('connection', connectionTexts[code] ?? 'the connection failed', connected)
 }
 
-/** The code of an error, or of the first one in an AggregateError (each address of a host was tried). */
-function codeOf(error: unknown): string {
-  if (error instanceof AggregateError) return codeOf(error.errors[0])
-  if (typeof error === 'object' && error !== null && 'code' in error) return String(error.code)
-  return 'UNKNOWN'
+/** What Node says about an error, or about the first one where each address of a host was tried. */
+function detailsOf(error: unknown): { readonly code: string; readonly syscall: unknown } {
+  if (typeof error !== 'object' || error === null) return { code: 'UNKNOWN', syscall: undefined }
+  if ('errors' in error && Array.isArray(error.errors)) return detailsOf(error.errors[0])
+  return {
+    code: 'code' in error ? String(error.code) : 'UNKNOWN',
+    syscall: 'syscall' in error ? error.syscall : undefined,
+  }
 }
 
 /** How a host is reached, for the log: through which proxy, never with its credentials. */
@@ -214,7 +225,7 @@ export function routeTo(
   environment: Readonly<Record<string, string | undefined>>,
 ): Route {
   const name = url.protocol === 'https:' ? 'https_proxy' : 'http_proxy'
-  const configured = environment[name] ?? environment[name.toUpperCase()] ?? ''
+  const configured = environment[name] || environment[name.toUpperCase()] || ''
   try {
     const proxyHref = getProxyUrl(url.href)
     // `proxy.corp:8080` parses as a URL without a host, of the scheme `proxy.corp`.
@@ -224,6 +235,17 @@ export function routeTo(
   } catch {
     return { via: 'unusable-proxy' }
   }
-  const malformed = configured !== '' && !URL.canParse(configured)
-  return malformed ? { via: 'unusable-proxy' } : { via: 'direct' }
+  // Passed by for this host, or passed over in silence.
+  const silent = /^https?:\/\//.test(configured) && !isReadable(configured)
+  return { via: silent ? 'unusable-proxy' : 'direct' }
+}
+
+function isReadable(proxyHref: string): boolean {
+  try {
+    const { username, password } = new URL(proxyHref)
+    decodeURIComponent(username + password)
+    return true
+  } catch {
+    return false
+  }
 }

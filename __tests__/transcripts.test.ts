@@ -85,6 +85,10 @@ const failing: Record<string, [code: string, Scenario]> = {
     },
   ],
   'a key that is not known': ['auth', { inputs: { 'api-key': 'mint_unknown_0123456789' } }],
+  'a wrong key for a job that nobody has seen': [
+    'auth',
+    { inputs: { 'api-key': 'mint_unknown_0123456789', 'job-id': 'se_1' } },
+  ],
   'a key without the scope': [
     'forbidden',
     { prepare: ({ keys }) => ({ 'api-key': keys.readOnly }) },

@@ -22,14 +22,15 @@ export function toAnnotation(failure: Failure, receipt: Receipt): string {
     .slice(0, maxAnnotationLength)
 }
 
-/** What is left to build on after a failure: undefined when there is no job, or nothing to expect of it. */
+/** What is left to build on after a failure: undefined when no job was seen, or nothing is to be expected of it. */
 export function toOutlook(
   { code }: Failure,
   { jobId, job }: Receipt,
 ): { readonly jobId: string; readonly text: string } | undefined {
-  if (jobId === undefined || code === 'job-failed' || code === 'not-found') return undefined
+  if (jobId === undefined || job === undefined) return undefined
+  if (code === 'job-failed' || code === 'not-found') return undefined
   const text =
-    job?.status === 'completed'
+    job.status === 'completed'
       ? `Export job ${jobId} has completed and stays available.`
       : `Export job ${jobId} keeps running on the service.`
   return { jobId, text }

@@ -112,9 +112,8 @@ export async function run(
         },
       })
       const pages = job.pageCount === undefined ? 'all pages' : count(job.pageCount, 'page')
-      log.info(
-        `Export completed: ${pages} in ${formatDuration(clock.nowMs() - startedMs)} (job ${id})`,
-      )
+      const duration = started ? ` in ${formatDuration(clock.nowMs() - startedMs)}` : ''
+      log.info(`Export completed: ${pages}${duration} (job ${id})`)
       if (job.pageCount === 0) log.warning('The export has no page. Is anything published there?')
     } finally {
       if (receipt.job && !hasEnded(receipt.job)) endPhase(receipt.job)

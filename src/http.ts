@@ -55,6 +55,8 @@ export interface HttpDependencies {
 
 const maxJsonBytes = 1024 * 1024
 const tolerableSkewMs = 120_000
+/** Shorter ones are warned about (inputs.ts). */
+const shortestKey = 16
 
 export function createHttp(dependencies: HttpDependencies): Http {
   const { baseUrl, apiKey, network, clock, log, deadline, signal } = dependencies
@@ -84,13 +86,18 @@ export function createHttp(dependencies: HttpDependencies): Http {
       })
       const { code, reason, serverSaid } = outcome
       if (!decision.retry) {
+        const askedMs = fault.kind === 'status' ? (fault.retryAfterMs ?? 0) : 0
         const ending = {
           enough: '',
           permanent: '',
           deadline: ' The time of this step (`timeout-minutes`) does not allow another try.',
-          'asked-too-long': ` The service asks to wait longer than the ${formatDuration(remainingMs)} that this step has left.`,
+          'asked-too-long': ` The service asks to wait ${formatDuration(askedMs)}, longer than the ${formatDuration(remainingMs)} that this step has left.`,
         }[decision.why]
-        throw new Failure(code, `Could not ${operation.purpose}: ${reason}.${ending}`, {
+        const doubt =
+          operation.retry.repeatable || unknownFates === 0
+            ? ''
+            : ' The service may have carried it out all the same.'
+        throw new Failure(code, `Could not ${operation.purpose}: ${reason}.${ending}${doubt}`, {
           serverSaid,
           tried: tries > 1 ? `${tries} tries in ${formatDuration(elapsedMs)}` : undefined,
           advice: outcome.advice ?? operation.advice?.(code, unknownFates),
@@ -120,7 +127,8 @@ export function createHttp(dependencies: HttpDependencies): Http {
     const tryMs = Math.min(operation.maxTryMs, deadline.remainingMs())
     if (tryMs <= 0) {
       const reason = 'the time of this step (`timeout-minutes`) is over'
-      return { ok: false, fault: { kind: 'silence' }, code: 'timeout', reason }
+      const fault: Fault = { kind: 'connection', code: 'OUT_OF_TIME', delivered: false }
+      return { ok: false, fault, code: 'timeout', reason }
     }
     const stopTimer = clock.timer(tryMs, () => {
       patience.abort()
@@ -142,8 +150,7 @@ export function createHttp(dependencies: HttpDependencies): Http {
         AbortSignal.any([signal, patience.signal]),
       )
       noteServerDate(reply)
-      // Whatever the service echoes, our key is not printed.
-      return await interpret(operation, { ...reply, body: reply.body.replaceAll(apiKey, '***') })
+      return await interpret(operation, { ...reply, body: withoutKey(reply.body) })
     } catch (error) {
       signal.throwIfAborted()
       if (patience.signal.aborted) {
@@ -152,6 +159,7 @@ export function createHttp(dependencies: HttpDependencies): Http {
           fault: { kind: 'silence' },
           code: 'timeout',
           reason: `${baseUrl.host} sent no whole reply within ${formatDuration(tryMs)}`,
+          ...(tryMs < operation.maxTryMs ? {} : { advice: silenceAdvice }),
         }
       }
       if (error instanceof NetworkFault) return outcomeOfNetworkFault(error, baseUrl.host)
@@ -159,6 +167,11 @@ export function createHttp(dependencies: HttpDependencies): Http {
     } finally {
       stopTimer()
     }
+  }
+
+  /** Whatever the service echoes, our key is not printed; a word of few letters might be anything else. */
+  function withoutKey(text: string): string {
+    return apiKey.length < shortestKey ? text : text.replaceAll(apiKey, '***')
   }
 
   async function interpret<T>(operation: Operation<T>, reply: NetworkReply): Promise<Outcome<T>> {
@@ -246,11 +259,23 @@ const codeOfNetworkFault: Record<NetworkFaultKind, FailureCode> = {
   'body-too-large': 'protocol',
 }
 
+const silenceAdvice =
+  'Is `base-url` the address of the Admin API, and does a firewall or a proxy hold its answers back? If not, it has a problem of its own: try again later.'
+
+/** By the code of the fault, where the advice of its kind does not fit. */
+const networkAdvice: Partial<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'Its owner has to renew it. Check the clock of the runner, too.',
+  CERT_NOT_YET_VALID: 'Check the clock of the runner.',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'Check the host name in `base-url`.',
+}
+
 function outcomeOfNetworkFault(error: NetworkFault, host: string): Outcome<never> {
   const { kind, code, delivered, message } = error
   const fault: Fault = { kind: 'connection', code, delivered }
   const reason = `${message} (${host}, ${code})`
-  return { ok: false, fault, code: codeOfNetworkFault[kind], reason, cause: error }
+  const advice =
+    kind === 'not-tls' ? 'Check the scheme and the port of `base-url`.' : networkAdvice[code]
+  return { ok: false, fault, code: codeOfNetworkFault[kind], reason, advice, cause: error }
 }
 
 const codeOfStatus: Partial<Record<number, FailureCode>> = {

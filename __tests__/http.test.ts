@@ -359,6 +359,7 @@ describe('a start of unknown fate', () => {
   test('a conflict afterwards is probably our own doing', async () => {
     const { failure } = await failureOf(start, [lost(), { status: 409 }])
     expect(failure.code).toBe('conflict')
+    expect(failure.message).toBe('Could not start the export: HTTP 409 with a body of 2 B.')
     expect(failure.advice).toMatch(/first request of this run probably started it/)
   })
 

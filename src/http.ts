@@ -94,7 +94,7 @@ export function createHttp(dependencies: HttpDependencies): Http {
           'asked-too-long': ` The service asks to wait ${formatDuration(askedMs)}, longer than the ${formatDuration(remainingMs)} that this step has left.`,
         }[decision.why]
         const doubt =
-          operation.retry.repeatable || unknownFates === 0
+          operation.retry.repeatable || unknownFates === 0 || code === 'conflict'
             ? ''
             : ' The service may have carried it out all the same.'
         throw new Failure(code, `Could not ${operation.purpose}: ${reason}.${ending}${doubt}`, {

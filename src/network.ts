@@ -147,9 +147,9 @@ const certificateCodes =
   /^(?:ERR_TLS_CERT_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/
 
 const certificateTexts: Record<string, string> = {
-  CERT_HAS_EXPIRED: 'has expired',
-  CERT_NOT_YET_VALID: 'is not valid yet',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'is for another host name',
+  CERT_HAS_EXPIRED: 'the TLS certificate has expired',
+  CERT_NOT_YET_VALID: 'the TLS certificate is not valid yet',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the TLS certificate is for another host name',
 }
 
 const connectionTexts: Record<string, string> = {
@@ -184,7 +184,7 @@ function explain(error: unknown): NetworkFault {
     return fault('proxy', 'the proxy variable of the environment is not an address')
   }
   if (certificateCodes.test(code)) {
-    return fault('tls', `the TLS certificate ${certificateTexts[code] ?? 'was not trusted'}`)
+    return fault('tls', certificateTexts[code] ?? 'the TLS certificate was not trusted')
   }
   if (code === 'EPROTO' || /^ERR_(?:SSL|TLS)_/.test(code)) {
     return /wrong version number|packet length too long/.test(text)

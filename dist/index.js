@@ -28509,7 +28509,7 @@ function readSizeBytes(sizeBytes) {
         return undefined;
     if (Number.isSafeInteger(sizeBytes) && Number(sizeBytes) > 0)
         return Number(sizeBytes);
-    const seen = (0,src_text/* clean */.u)(JSON.stringify(sizeBytes), 40);
+    const seen = typeof sizeBytes === 'object' ? 'an object' : (0,src_text/* clean */.u)(JSON.stringify(sizeBytes), 40);
     throw new errors/* Failure */.HR('protocol', `The service reports an impossible \`sizeBytes\`: ${seen}.`);
 }
 /** The link without what is secret in it: host and path. */
@@ -28527,29 +28527,30 @@ function linkProblem(url, baseUrl) {
     }
     if (url.username !== '' || url.password !== '')
         return 'it holds a user name';
-    if (isLinkLocal(url.hostname))
+    if (isListed(linkLocal, url.hostname))
         return 'it leads to a link-local address';
-    if (isLoopback(url.hostname) && !local)
+    if (!local && (isLoopback(url.hostname) || isListed(unspecified, url.hostname))) {
         return 'it leads to this machine itself';
+    }
     return undefined;
 }
-// 0.0.0.0 and :: are this machine too, for a client. Mapped addresses (::ffff:127.0.0.1) are matched by BlockList.
+// Mapped addresses (::ffff:127.0.0.1) are matched by BlockList.
 const loopback = new external_node_net_.BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-loopback.addSubnet('0.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
-loopback.addAddress('::', 'ipv6');
+// A connection to "no address" arrives at this machine too.
+const unspecified = new external_node_net_.BlockList();
+unspecified.addSubnet('0.0.0.0', 8, 'ipv4');
+unspecified.addAddress('::', 'ipv6');
 const linkLocal = new external_node_net_.BlockList();
 linkLocal.addSubnet('169.254.0.0', 16, 'ipv4');
+linkLocal.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6'); // the same behind NAT64
 linkLocal.addSubnet('fe80::', 10, 'ipv6');
 linkLocal.addAddress('fd00:ec2::254', 'ipv6'); // the metadata service of EC2 by IPv6
 /** Whether a host, as the URL parser writes it, is this machine by its literal name or address. */
 function isLoopback(hostname) {
     const name = hostname.replace(/\.$/, '');
     return name === 'localhost' || name.endsWith('.localhost') || isListed(loopback, hostname);
-}
-function isLinkLocal(hostname) {
-    return isListed(linkLocal, hostname);
 }
 function isListed(list, hostname) {
     const address = hostname.replace(/^\[(.*)\]$/, '$1');
@@ -28563,7 +28564,7 @@ function isListed(list, hostname) {
 function parseTimestampMs(value) {
     if (typeof value !== 'string')
         return undefined;
-    const match = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/.exec(value);
+    const match = /^(\d{4})-(\d{2})-(\d{2})T(?!24)\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/.exec(value);
     if (!match)
         return undefined;
     const [, year, month, day] = match.map(Number);
@@ -28571,19 +28572,19 @@ function parseTimestampMs(value) {
     const timeMs = Date.parse(value);
     return Number.isNaN(timeMs) || (day ?? 0) > daysInMonth ? undefined : timeMs;
 }
+const basicTimestamp = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/;
 /**
  * The end of the link by its own signature, in epoch milliseconds: `X-Amz-Date` plus `X-Amz-Expires`
  * (AWS SigV4 query form, also as Google Cloud Storage writes it).
  */
 function signedExpiryMs(url) {
     for (const vendor of ['X-Amz', 'X-Goog']) {
-        const date = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/.exec(url.searchParams.get(`${vendor}-Date`) ?? '');
+        const date = url.searchParams.get(`${vendor}-Date`) ?? '';
         const expires = url.searchParams.get(`${vendor}-Expires`) ?? '';
-        if (!date || !/^\d{1,9}$/.test(expires))
+        if (!/^\d{1,9}$/.test(expires))
             continue;
-        const [, year, month, day, hour, minute, second] = date;
-        const signedMs = Date.parse(`${year ?? ''}-${month ?? ''}-${day ?? ''}T${hour ?? ''}:${minute ?? ''}:${second ?? ''}Z`);
-        if (!Number.isNaN(signedMs))
+        const signedMs = parseTimestampMs(date.replace(basicTimestamp, '$1-$2-$3T$4:$5:$6Z'));
+        if (signedMs !== undefined)
             return signedMs + Number(expires) * 1000;
     }
     return undefined;
@@ -28596,8 +28597,10 @@ const secretParameters = new Set([
     'sig',
     'token',
 ]);
-// Constants of many links: a mask on one of them would make the runner drop outputs of other steps.
-const publicParameters = /^x-(?:amz|goog)-(?:algorithm|date|expires|signedheaders)$/i;
+// Constants of many links, and dates: a mask on one of them would make the runner drop other outputs, such as
+// `expiresAt`.
+const publicParameters = /^(?:x-[a-z]+-)?(?:algorithm|date|expires|signedheaders)$/i;
+const isDate = (text) => /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(text);
 /** A mask on fewer characters would blot out half of the log. */
 const shortestSecret = 8;
 /** What must be hidden to keep a link from working: its whole query and the telling values, raw and decoded. */
@@ -28615,9 +28618,9 @@ function secretsOf(url) {
             continue;
         if (!secretParameters.has(name.toLowerCase()) && raw.length < 20)
             continue;
-        secrets.add(raw);
-        for (const decoded of new URLSearchParams(pair).values())
-            secrets.add(decoded);
+        const [decoded = raw] = new URLSearchParams(pair).values();
+        if (!isDate(decoded))
+            secrets.add(raw).add(decoded);
     }
     return [...secrets].filter(({ length }) => length >= shortestSecret);
 }
@@ -28794,6 +28797,7 @@ class InvalidInputs extends errors/* Failure */.HR {
  */
 function readInputs(read, warn) {
     const problems = [];
+    const pastedKey = read('api-key').trim();
     /** The value of an input by a reader that throws its problem as a string. */
     function take(name, parse, fallback) {
         const text = read(name).trim();
@@ -28802,11 +28806,15 @@ function readInputs(read, warn) {
         const result = attempt(() => parse(text, name));
         if ('value' in result)
             return result.value;
-        problems.push(result.problem);
+        // What is pasted into the wrong place must not be repeated.
+        const holdsKey = name !== 'api-key' && pastedKey.length >= 8 && text.includes(pastedKey);
+        problems.push(holdsKey
+            ? `\`${name}\` holds the API key, which belongs into \`api-key\` alone.`
+            : result.problem);
         return fallback;
     }
     const apiKey = take('api-key', parseApiKey, '');
-    if (read('api-key').trim() === '') {
+    if (pastedKey === '') {
         problems.push('`api-key` is empty. Is the secret defined, and available to this event? (Pull requests from forks get none.)');
     }
     else if (apiKey !== '') {
@@ -28829,7 +28837,7 @@ function readInputs(read, warn) {
         problems.push('`domain` is missing: the host name of the site to export, such as docs.example.com. (Or `job-id`, to attach to an export.)');
     }
     const paths = take('paths', parsePaths, []);
-    if (paths.length > 0 && jobId !== undefined) {
+    if (paths.length > 0 && read('job-id').trim() !== '') {
         problems.push('`paths` cannot be combined with `job-id`: what a job exports was decided when it was started.');
     }
     const version = take('version', parseVersion, undefined);
@@ -28889,24 +28897,28 @@ function parseApiKey(text) {
     return text;
 }
 function parseBaseUrl(text) {
-    const seen = (0,src_text/* clean */.u)(text, 200);
+    if (/\s/.test(text))
+        throw new Problem('`base-url` holds white space; it is one address.');
     const url = URL.parse(text);
-    if (!url || !/^https?:$/.test(url.protocol)) {
-        const guess = URL.parse(`https://${text}`);
-        const isHost = !text.includes('://') && guess?.hostname.includes('.');
-        const suggestion = isHost ? `: did you mean https://${(0,src_text/* clean */.u)(text, 200)}?` : '.';
-        throw new Problem(`\`base-url\` is not an https address ("${seen}")${suggestion}`);
-    }
-    if (url.username !== '' || url.password !== '') {
+    const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
+    if (isWeb ? url.username !== '' || url.password !== '' : text.includes('@')) {
         throw new Problem('`base-url` holds a user name or password; the key goes into `api-key`.');
     }
+    const seen = (0,src_text/* clean */.u)(text.replace(/[?#].*/, ''), 200);
+    if (!isWeb) {
+        const bare = seen.replace(/^\/+/, '');
+        const isHost = !bare.includes('://') && URL.parse(`https://${bare}`)?.hostname.includes('.');
+        const suggestion = isHost ? `: did you mean https://${bare}?` : '.';
+        throw new Problem(`\`base-url\` is not an https address ("${seen}")${suggestion}`);
+    }
     if (url.search !== '' || url.hash !== '') {
-        throw new Problem(`\`base-url\` has a query or a fragment ("${seen}"); leave it out.`);
+        throw new Problem(`\`base-url\` has a query or a fragment behind ${seen}; leave it out.`);
     }
     if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
         throw new Problem(`\`base-url\` must be https, so that the key cannot be read on the way ("${seen}").`);
     }
     url.pathname = url.pathname.replace(/\/+$/, '');
+    url.search = url.hash = ''; // takes an empty one away
     return url;
 }
 /**
@@ -28915,10 +28927,12 @@ function parseBaseUrl(text) {
  */
 function parseDomain(text) {
     const host = (0,external_node_url_.domainToASCII)(text.replace(/\.$/, '')).toLowerCase();
-    const bare = /^[^/?#@:\\\s*]+$/.test(text);
+    const bare = /^[^/?#@:%\\\s*]+$/.test(text);
     if (bare && isHostName(host))
         return host;
-    const guess = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`)?.hostname;
+    // The URL parser would join what stands on two lines.
+    const link = /^(?:https?:|[a-z][a-z0-9+.-]*:\/\/)/i.test(text) ? text : `https://${text}`;
+    const guess = /\s/.test(text) ? undefined : URL.parse(link)?.hostname;
     const suggestion = guess !== undefined && isHostName(guess)
         ? `did you mean ${guess}?`
         : 'for example docs.example.com.';
@@ -29024,11 +29038,13 @@ function toAnnotation(failure, receipt) {
         .join('\n')
         .slice(0, maxAnnotationLength);
 }
-/** What is left to build on after a failure: undefined when there is no job, or nothing to expect of it. */
+/** What is left to build on after a failure: undefined when no job was seen, or nothing is to be expected of it. */
 function toOutlook({ code }, { jobId, job }) {
-    if (jobId === undefined || code === 'job-failed' || code === 'not-found')
+    if (jobId === undefined || job === undefined)
         return undefined;
-    const text = job?.status === 'completed'
+    if (code === 'job-failed' || code === 'not-found')
+        return undefined;
+    const text = job.status === 'completed'
         ? `Export job ${jobId} has completed and stays available.`
         : `Export job ${jobId} keeps running on the service.`;
     return { jobId, text };
@@ -29311,6 +29327,8 @@ function parseHttpDateMs(value) {
 
 const maxJsonBytes = 1024 * 1024;
 const tolerableSkewMs = 120_000;
+/** Shorter ones are warned about (inputs.ts). */
+const shortestKey = 16;
 function createHttp(dependencies) {
     const { baseUrl, apiKey, network, clock, log, deadline, signal } = dependencies;
     let serverDate;
@@ -29338,13 +29356,17 @@ function createHttp(dependencies) {
             });
             const { code, reason, serverSaid } = outcome;
             if (!decision.retry) {
+                const askedMs = fault.kind === 'status' ? (fault.retryAfterMs ?? 0) : 0;
                 const ending = {
                     enough: '',
                     permanent: '',
                     deadline: ' The time of this step (`timeout-minutes`) does not allow another try.',
-                    'asked-too-long': ` The service asks to wait longer than the ${formatDuration(remainingMs)} that this step has left.`,
+                    'asked-too-long': ` The service asks to wait ${formatDuration(askedMs)}, longer than the ${formatDuration(remainingMs)} that this step has left.`,
                 }[decision.why];
-                throw new errors/* Failure */.HR(code, `Could not ${operation.purpose}: ${reason}.${ending}`, {
+                const doubt = operation.retry.repeatable || unknownFates === 0 || code === 'conflict'
+                    ? ''
+                    : ' The service may have carried it out all the same.';
+                throw new errors/* Failure */.HR(code, `Could not ${operation.purpose}: ${reason}.${ending}${doubt}`, {
                     serverSaid,
                     tried: tries > 1 ? `${tries} tries in ${formatDuration(elapsedMs)}` : undefined,
                     advice: outcome.advice ?? operation.advice?.(code, unknownFates),
@@ -29367,7 +29389,8 @@ function createHttp(dependencies) {
         const tryMs = Math.min(operation.maxTryMs, deadline.remainingMs());
         if (tryMs <= 0) {
             const reason = 'the time of this step (`timeout-minutes`) is over';
-            return { ok: false, fault: { kind: 'silence' }, code: 'timeout', reason };
+            const fault = { kind: 'connection', code: 'OUT_OF_TIME', delivered: false };
+            return { ok: false, fault, code: 'timeout', reason };
         }
         const stopTimer = clock.timer(tryMs, () => {
             patience.abort();
@@ -29386,8 +29409,7 @@ function createHttp(dependencies) {
                 maxBodyBytes: maxJsonBytes,
             }, AbortSignal.any([signal, patience.signal]));
             noteServerDate(reply);
-            // Whatever the service echoes, our key is not printed.
-            return await interpret(operation, { ...reply, body: reply.body.replaceAll(apiKey, '***') });
+            return await interpret(operation, { ...reply, body: withoutKey(reply.body) });
         }
         catch (error) {
             signal.throwIfAborted();
@@ -29397,6 +29419,7 @@ function createHttp(dependencies) {
                     fault: { kind: 'silence' },
                     code: 'timeout',
                     reason: `${baseUrl.host} sent no whole reply within ${formatDuration(tryMs)}`,
+                    ...(tryMs < operation.maxTryMs ? {} : { advice: silenceAdvice }),
                 };
             }
             if (error instanceof src_network/* NetworkFault */.H6)
@@ -29406,6 +29429,10 @@ function createHttp(dependencies) {
         finally {
             stopTimer();
         }
+    }
+    /** Whatever the service echoes, our key is not printed; a word of few letters might be anything else. */
+    function withoutKey(text) {
+        return apiKey.length < shortestKey ? text : text.replaceAll(apiKey, '***');
     }
     async function interpret(operation, reply) {
         const { status, headers, body } = reply;
@@ -29472,15 +29499,25 @@ const codeOfNetworkFault = {
     connection: 'network',
     'body-cut': 'network',
     tls: 'tls',
+    'not-tls': 'tls',
     proxy: 'proxy',
     'not-http': 'protocol',
     'body-too-large': 'protocol',
 };
+const silenceAdvice = 'Is `base-url` the address of the Admin API, and does a firewall or a proxy hold its answers back? If not, it has a problem of its own: try again later.';
+/** By the code of the fault, where the advice of its kind does not fit. */
+const networkAdvice = {
+    CERT_HAS_EXPIRED: 'Its owner has to renew it. Check the clock of the runner, too.',
+    CERT_NOT_YET_VALID: 'Check the clock of the runner.',
+    ERR_TLS_CERT_ALTNAME_INVALID: 'Check the host name in `base-url`.',
+};
 function outcomeOfNetworkFault(error, host) {
     const { kind, code, delivered, message } = error;
     const fault = { kind: 'connection', code, delivered };
-    const reason = `${message} (${host}, ${code})`;
-    return { ok: false, fault, code: codeOfNetworkFault[kind], reason, cause: error };
+    const place = kind === 'proxy' ? `on the way to ${host}` : host;
+    const reason = `${message} (${place}, ${code})`;
+    const advice = kind === 'not-tls' ? 'Check the scheme and the port of `base-url`.' : networkAdvice[code];
+    return { ok: false, fault, code: codeOfNetworkFault[kind], reason, advice, cause: error };
 }
 const codeOfStatus = {
     400: 'bad-request',
@@ -29749,7 +29786,8 @@ async function run(inputs, dependencies, receipt) {
                 },
             });
             const pages = job.pageCount === undefined ? 'all pages' : count(job.pageCount, 'page');
-            log.info(`Export completed: ${pages} in ${formatDuration(clock.nowMs() - startedMs)} (job ${id})`);
+            const duration = started ? ` in ${formatDuration(clock.nowMs() - startedMs)}` : '';
+            log.info(`Export completed: ${pages}${duration} (job ${id})`);
             if (job.pageCount === 0)
                 log.warning('The export has no page. Is anything published there?');
         }
@@ -30202,8 +30240,18 @@ const generalAdvice = {
 function toFailure(error) {
     if (error instanceof Failure)
         return error;
-    const text = Error.isError(error) ? `${error.name}: ${error.message}` : String(error);
-    return new Failure('internal', `Unexpected error: ${(0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .u)(text)}`, { cause: error });
+    return new Failure('internal', `Unexpected error: ${(0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .u)(describe(error))}`, { cause: error });
+}
+/** Anything can be thrown, also what cannot be made a string of. */
+function describe(error) {
+    try {
+        if (!Error.isError(error))
+            return String(error);
+        return error.message === '' ? error.name : `${error.name}: ${error.message}`;
+    }
+    catch {
+        return 'an unprintable value';
+    }
 }
 
 
@@ -30396,14 +30444,19 @@ function readBody(message, maxBytes, success) {
         message.on('close', lost);
     });
 }
-const tlsCodes = /^(?:ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/;
+const certificateCodes = /^(?:ERR_TLS_CERT_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/;
+const certificateTexts = {
+    CERT_HAS_EXPIRED: 'the TLS certificate has expired',
+    CERT_NOT_YET_VALID: 'the TLS certificate is not valid yet',
+    ERR_TLS_CERT_ALTNAME_INVALID: 'the TLS certificate is for another host name',
+};
 const connectionTexts = {
     ECONNREFUSED: 'the connection was refused',
     ECONNRESET: 'the connection was closed before a reply',
     EPIPE: 'the connection was closed before a reply',
     ENOTFOUND: 'the host name could not be resolved',
     EAI_AGAIN: 'the host name could not be resolved for now',
-    ETIMEDOUT: 'no connection within the time of the system',
+    ETIMEDOUT: 'no answer within the time of the system',
     EHOSTUNREACH: 'the host cannot be reached',
     ENETUNREACH: 'the network cannot be reached',
 };
@@ -30411,40 +30464,47 @@ const connectionTexts = {
 const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 /** Names the cause of a transport error; its own text may hold a path with a query, so it is not repeated. */
 function explain(error) {
-    const code = codeOf(error);
+    const { code, syscall } = detailsOf(error);
     const text = Error.isError(error) ? error.message : '';
-    const tunnel = /tunneling socket could not be established, (?:statusCode=(\d{3})|cause=)/.exec(text);
-    if (tunnel) {
-        const what = tunnel[1]
-            ? `the proxy answered HTTP ${tunnel[1]}`
-            : 'the proxy could not be reached';
-        return new NetworkFault('proxy', tunnel[1] ?? code, what, { delivered: false, cause: error });
+    const fault = (kind, what, delivered = false, as = code) => new NetworkFault(kind, as, what, { delivered, cause: error });
+    const tunnel = /^tunneling socket could not be established, (?:statusCode=(\d{3}))?/.exec(text);
+    if (tunnel?.[1])
+        return fault('proxy', `the proxy answered HTTP ${tunnel[1]}`, false, tunnel[1]);
+    if (tunnel)
+        return fault('proxy', 'the proxy could not be reached');
+    if (text.startsWith('got illegal response body from proxy')) {
+        return fault('proxy', 'the proxy sent more than its answer');
     }
-    if (code === 'EPROTO') {
-        const what = 'the server does not speak TLS on this port';
-        return new NetworkFault('tls', code, what, { delivered: false, cause: error });
+    // Ours is a valid URL, so it is the other one.
+    if (code === 'ERR_INVALID_URL') {
+        return fault('proxy', 'the proxy variable of the environment is not an address');
     }
-    if (tlsCodes.test(code)) {
-        const what = 'the TLS certificate was not trusted';
-        return new NetworkFault('tls', code, what, { delivered: false, cause: error });
+    if (certificateCodes.test(code)) {
+        return fault('tls', certificateTexts[code] ?? 'the TLS certificate was not trusted');
     }
-    if (code.startsWith('HPE_')) {
-        const what = 'the reply is not valid HTTP';
-        return new NetworkFault('not-http', code, what, { delivered: true, cause: error });
+    if (code === 'EPROTO' || /^ERR_(?:SSL|TLS)_/.test(code)) {
+        return /wrong version number|packet length too long/.test(text)
+            ? fault('not-tls', 'the server does not speak TLS on this port')
+            : fault('tls', 'the TLS handshake failed');
     }
-    const what = connectionTexts[code] ?? 'the connection failed';
-    return new NetworkFault('connection', code, what, {
-        delivered: !neverSent.has(code),
-        cause: error,
-    });
+    if (code.startsWith('HPE_'))
+        return fault('not-http', 'the reply is not valid HTTP', true);
+    const connected = !neverSent.has(code) &&
+        syscall !== 'connect' &&
+        syscall !== 'getaddrinfo' &&
+        !text.includes('before secure TLS connection was established');
+    return fault('connection', connectionTexts[code] ?? 'the connection failed', connected);
 }
-/** The code of an error, or of the first one in an AggregateError (each address of a host was tried). */
-function codeOf(error) {
-    if (error instanceof AggregateError)
-        return codeOf(error.errors[0]);
-    if (typeof error === 'object' && error !== null && 'code' in error)
-        return String(error.code);
-    return 'UNKNOWN';
+/** What Node says about an error, or about the first one where each address of a host was tried. */
+function detailsOf(error) {
+    if (typeof error !== 'object' || error === null)
+        return { code: 'UNKNOWN', syscall: undefined };
+    if ('errors' in error && Array.isArray(error.errors))
+        return detailsOf(error.errors[0]);
+    return {
+        code: 'code' in error ? String(error.code) : 'UNKNOWN',
+        syscall: 'syscall' in error ? error.syscall : undefined,
+    };
 }
 /**
  * The route to a URL by `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, as the client will take it: a proxy
@@ -30452,7 +30512,7 @@ function codeOf(error) {
  */
 function routeTo(url, environment) {
     const name = url.protocol === 'https:' ? 'https_proxy' : 'http_proxy';
-    const configured = environment[name] ?? environment[name.toUpperCase()] ?? '';
+    const configured = environment[name] || environment[name.toUpperCase()] || '';
     try {
         const proxyHref = (0,_actions_http_client__WEBPACK_IMPORTED_MODULE_0__/* .getProxyUrl */ .s_)(url.href);
         // `proxy.corp:8080` parses as a URL without a host, of the scheme `proxy.corp`.
@@ -30465,8 +30525,19 @@ function routeTo(url, environment) {
     catch {
         return { via: 'unusable-proxy' };
     }
-    const malformed = configured !== '' && !URL.canParse(configured);
-    return malformed ? { via: 'unusable-proxy' } : { via: 'direct' };
+    // Passed by for this host, or passed over in silence.
+    const silent = /^https?:\/\//.test(configured) && !isReadable(configured);
+    return { via: silent ? 'unusable-proxy' : 'direct' };
+}
+function isReadable(proxyHref) {
+    try {
+        const { username, password } = new URL(proxyHref);
+        decodeURIComponent(username + password);
+        return true;
+    }
+    catch {
+        return false;
+    }
 }
 
 
@@ -32788,10 +32859,8 @@ function reasonOf(error) {
 // ESC [ … final byte (colours, cursor) and ESC ] … BEL or ESC \ (titles, links).
 // eslint-disable-next-line no-control-regex
 const ansiSequence = /\u001b\[[0-?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?/g;
-// C0, DEL, C1, and everything that is invisible, joins, reorders text or starts a new line somewhere.
-const invisible = 
-// eslint-disable-next-line no-control-regex
-/[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]+/g;
+// Controls, line separators, and all that is invisible, joins or reorders text. (Cf holds most of the latter.)
+const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]+/gu;
 /**
  * Makes outside text harmless in a log line: the runner executes `::command::` at the start of a line
  * and `##[command]` anywhere in it (actions/runner, ActionCommand.cs), reads `\r` as a line end and
@@ -32814,10 +32883,11 @@ function clean(text, maxLength = 500) {
 }
 /**
  * Outside text for the run summary: cleaned, then every character with a meaning in Markdown or HTML as
- * an entity. GitHub's summary escapes nothing itself, and entities survive in tables and in HTML.
+ * an entity. GitHub's summary escapes nothing itself, and entities survive in tables and in HTML. Behind
+ * `www` a dot would make a link.
  */
 function escapeMarkdown(text, maxLength = 500) {
-    return clean(text, maxLength).replace(/[&<>"'`|[\]*_#!\\~@(){}:$]/g, (character) => `&#${character.charCodeAt(0)};`);
+    return clean(text, maxLength).replace(/[&<>"'`|[\]*_#!\\~@(){}:$]|(?<=www)\./gi, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 

@@ -272,7 +272,8 @@ const networkAdvice: Partial<Record<string, string>> = {
 function outcomeOfNetworkFault(error: NetworkFault, host: string): Outcome<never> {
   const { kind, code, delivered, message } = error
   const fault: Fault = { kind: 'connection', code, delivered }
-  const reason = `${message} (${host}, ${code})`
+  const place = kind === 'proxy' ? `on the way to ${host}` : host
+  const reason = `${message} (${place}, ${code})`
   const advice =
     kind === 'not-tls' ? 'Check the scheme and the port of `base-url`.' : networkAdvice[code]
   return { ok: false, fault, code: codeOfNetworkFault[kind], reason, advice, cause: error }

@@ -653,12 +653,15 @@ describe('an abort of the run', () => {
     const controller = new AbortController()
     const { error, requests } = await perform(look, [lost()], {
       signal: controller.signal,
-      onRequest(count) {
-        if (count === 3) setTimeout(() => { controller.abort(reason) }, 0) // prettier-ignore
+      onRequest(count, clock) {
+        if (count !== 3) return
+        clock.timer(1, () => {
+          controller.abort(reason)
+        })
       },
     })
     expect(error).toBe(reason)
-    expect(requests.length).toBeLessThanOrEqual(4)
+    expect(requests).toHaveLength(3)
   })
 })
 

@@ -476,9 +476,9 @@ describe('an answer that is none', () => {
         const { error } = await perform(agent, [{ status, body }])
         if (error !== undefined) expect(error).toBeInstanceOf(Failure)
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     )
-  })
+  }, 20_000)
 })
 
 describe('the words of the service', () => {

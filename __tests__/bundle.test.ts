@@ -1,13 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import {
-  describeLink,
-  isLoopback,
-  linkProblem,
-  mintBundle,
-  parseTimestampMs,
-  secretsOf,
-} from '../src/bundle.ts'
+import { mintBundle } from '../src/bundle.ts'
+import { describeLink, isLoopback, linkProblem, parseTimestampMs, secretsOf } from '../src/link.ts'
 import type { Client } from '../src/client.ts'
 import { Failure } from '../src/errors.ts'
 import type { BundleReply } from '../src/schemas.ts'

@@ -9,6 +9,7 @@ import { parse } from 'yaml'
 import { failureCodes } from '../src/errors.ts'
 import { type InputName, inputNames, readInputs } from '../src/inputs.ts'
 import { outputNames } from '../src/outputs.ts'
+import { places } from './support/places.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 const readText = (file: string) => readFileSync(path.join(root, file), 'utf8')
@@ -52,11 +53,15 @@ describe('action.yml', () => {
     const warn = (message: string) => {
       throw new Error(message)
     }
-    const byCode = readInputs((name) => required[name] ?? '', warn)
-    const byManifest = readInputs((name) => {
-      const fallback = manifest.inputs[name]?.default ?? ''
-      return required[name] ?? (fallback.includes('${{') ? '' : fallback)
-    }, warn)
+    const byCode = readInputs((name) => required[name] ?? '', warn, places)
+    const byManifest = readInputs(
+      (name) => {
+        const fallback = manifest.inputs[name]?.default ?? ''
+        return required[name] ?? (fallback.includes('${{') ? '' : fallback)
+      },
+      warn,
+      places,
+    )
     expect(byManifest).toEqual(byCode)
   })
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { type InputName, InvalidInputs, inputNames, readInputs } from '../src/inputs.ts'
+import { places } from './support/places.ts'
 import { commandsIn } from './support/runner-parser.ts'
 
 type Given = Partial<Record<InputName, string>>
@@ -17,6 +18,7 @@ function read(given: Given) {
   const inputs = readInputs(
     (name) => given[name] ?? '',
     (message) => warnings.push(message),
+    places,
   )
   return { inputs, warnings }
 }
@@ -53,6 +55,7 @@ test('the least that is needed, and the defaults', () => {
       paths: [],
       timeoutMs: 1_800_000,
       pollIntervalMs: undefined,
+      delivery: { bundleFile: undefined, siteDirectory: undefined, chartValues: undefined },
       maskBundleUrl: false,
       agentJob: undefined,
       githubToken: '',
@@ -409,6 +412,7 @@ test('whatever the inputs hold: they are read or refused, and no problem has the
         readInputs(
           (name) => inputs[name],
           (message) => warnings.push(message),
+          places,
         )
       } catch (error) {
         if (!(error instanceof InvalidInputs)) throw error

@@ -6,7 +6,7 @@ import type { PullRequest } from '../src/agent-job.ts'
 import { failureCodes } from '../src/errors.ts'
 import { type Network, NetworkFault, type NetworkReply } from '../src/network.ts'
 import { outputNames } from '../src/outputs.ts'
-import { FakeClock } from './support/fake-clock.ts'
+import { createFakeMachine } from './support/fake-machine.ts'
 import { createFakeRunner } from './support/fake-runner.ts'
 
 const inputs = {
@@ -32,18 +32,19 @@ interface Run {
 }
 
 async function runOn({ network, pullRequest, ...options }: Run) {
-  const clock = new FakeClock()
-  const runner = createFakeRunner({ ...inputs, ...options.inputs })
   const requests: string[] = []
-  const action = createAction({
-    runner,
-    environment: {},
-    network: clock.holdDuring((request, signal) => {
+  using machine = createFakeMachine({
+    network(request, signal) {
       requests.push(`${request.method} ${request.url.pathname}`)
       return network(request, signal)
-    }),
-    clock,
-    random: () => 0.5,
+    },
+  })
+  const { clock } = machine
+  const runner = createFakeRunner({ ...inputs, ...options.inputs })
+  const action = createAction({
+    ...machine.dependencies,
+    runner,
+    environment: {},
     signal: new AbortController().signal,
     readPullRequest: () =>
       pullRequest ? Promise.resolve(pullRequest) : Promise.reject(new Error('HTTP 404')),

@@ -65,6 +65,30 @@ const succeeding: Record<string, Scenario> = {
   },
   'an agent job that is still active': { inputs: agent('agent-active') },
   'an agent job that does not exist': { inputs: agent('agent-nowhere', 'true') },
+  'all three targets on the disk': {
+    inputs: {
+      'bundle-file': 'out/site.tar.gz',
+      'site-directory': 'out/site',
+      'values-file': 'out/values.yaml',
+      version: '1.10',
+    },
+  },
+  'a download that is cut, and a link that is refused once': {
+    emulator: {
+      faults: [
+        { operation: 'download', kind: 'reset', afterBytes: 900 },
+        { operation: 'download', kind: 'reply', status: 403, body: 'xml' },
+      ],
+    },
+    inputs: { 'bundle-file': 'site.tar.gz' },
+  },
+  'values for a mirrored archive': {
+    inputs: {
+      'values-file': 'values.yaml',
+      'values-key': 'docs.staticExport',
+      'values-bundle-url': 'https://mirror.acme.test/{sha256}.tar.gz',
+    },
+  },
   'a masked link': { inputs: { 'mask-bundle-url': 'true' } },
 }
 
@@ -181,6 +205,47 @@ const failing: Record<string, [code: string, Scenario]> = {
             times: 'always',
           },
         ],
+      },
+    },
+  ],
+  'an archive that is an HTML page': [
+    'integrity',
+    {
+      emulator: {
+        faults: [
+          { operation: 'download', kind: 'reply', status: 200, body: 'html', times: 'always' },
+        ],
+      },
+      inputs: { 'bundle-file': 'site.tar.gz' },
+    },
+  ],
+  'an archive with a broken byte': [
+    'integrity',
+    {
+      emulator: { faults: [{ operation: 'download', kind: 'corrupt' }] },
+      inputs: { 'bundle-file': 'site.tar.gz' },
+    },
+  ],
+  'a link that storage refuses for good': [
+    'forbidden',
+    {
+      emulator: {
+        faults: [
+          { operation: 'download', kind: 'reply', status: 403, body: 'xml', times: 'always' },
+        ],
+      },
+      inputs: { 'site-directory': 'site' },
+    },
+  ],
+  'targets that cannot be': [
+    'config',
+    {
+      inputs: {
+        'bundle-file': 'out/site/a.tar.gz',
+        'site-directory': 'out/site',
+        'values-file': '.',
+        'values-key': 'a..b',
+        'values-bundle-url': 'mirror/{sha256}',
       },
     },
   ],

@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
+import { median } from './measure.ts'
 
 const rounds = 20
 const targetRatio = 3
@@ -80,12 +81,6 @@ async function runNode(script: string, env: NodeJS.ProcessEnv): Promise<number> 
   const child = spawn(process.execPath, [script], { cwd: temporary, stdio: 'ignore', env })
   await once(child, 'exit')
   return startedMs
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length / 2
-  return ((sorted[Math.ceil(middle) - 1] ?? NaN) + (sorted[Math.floor(middle)] ?? NaN)) / 2
 }
 
 function row(name: string, value: string): string {

@@ -1,5 +1,5 @@
 /** `npm run demo`: the whole job on this machine, with the emulator as the Admin API. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import process from 'node:process'
 import { marked } from 'marked'
@@ -9,11 +9,18 @@ import { createLogView, runStep } from './local-runner.ts'
 const root = path.resolve(import.meta.dirname, '..')
 const output = path.join(root, 'demo-output')
 
+// What a site directory holds already, a run does not touch.
+rmSync(output, { recursive: true, force: true })
+mkdirSync(output)
+
 await using emulator = await startEmulator({ jobSeconds: 12, queueSeconds: 2 })
 const inputs = {
   'base-url': emulator.apiUrl,
   domain: emulator.domains[0] ?? '',
   version: '2026.11',
+  'bundle-file': path.join(output, 'site.tar.gz'),
+  'site-directory': path.join(output, 'site'),
+  'values-file': path.join(output, 'values.yaml'),
   'agent-project-id': emulator.agentProject,
   'agent-job-id': emulator.agentJobs.find((id) => id.includes('completed')) ?? '',
 }
@@ -31,10 +38,13 @@ const step = await runStep({
 heading(`Its outputs (exit code ${String(step.exitCode)})`)
 for (const [name, value] of step.outputs) console.log(`  ${name}: ${value || '(empty)'}`)
 
-mkdirSync(output, { recursive: true })
 const page = path.join(output, 'summary.html')
 writeFileSync(page, renderSummary(step.summary))
 writeFileSync(path.join(output, 'summary.md'), step.summary)
+heading('Its chart values')
+console.log(readFileSync(inputs['values-file'], 'utf8').replace(/^/gm, '  ').trimEnd())
+heading('The site that it unpacked')
+console.log(`  ${path.relative(process.cwd(), path.join(output, 'site/index.html'))}`)
 heading('Its run summary')
 console.log(`  ${path.relative(process.cwd(), page)} (open it in a browser)\n`)
 process.exitCode = step.exitCode ?? 1

@@ -1,15 +1,18 @@
 /** One run of the action between its inputs and its outputs; the only place that catches. */
 import type { PullRequest, PullRequestAddress } from './agent-job.ts'
 import type { Clock } from './clock.ts'
+import { targetsOf } from './delivery.ts'
+import type { Disk } from './disk.ts'
 import { type Failure, toFailure } from './errors.ts'
 import { type Inputs, readInputs } from './inputs.ts'
-import { type Network, routeTo } from './network.ts'
+import { type Network, type Storage, routeTo } from './network.ts'
 import { outputNames, toOutputs } from './outputs.ts'
 import { emptyReceipt } from './receipt.ts'
 import { toAnnotation } from './report.ts'
 import { run } from './run.ts'
 import type { Environment, Runner } from './runner.ts'
 import { toSummary } from './summary.ts'
+import { assertWritable } from './targets.ts'
 import { clean } from './text.ts'
 import { formatDuration } from './units.ts'
 
@@ -17,6 +20,9 @@ export interface ActionDependencies {
   readonly runner: Runner
   readonly environment: Environment
   readonly network: Network
+  readonly storage: Storage
+  readonly disk: Disk
+  readonly machine: Machine
   readonly clock: Clock
   /** From 0 to 1. */
   readonly random: () => number
@@ -26,6 +32,14 @@ export interface ActionDependencies {
     address: PullRequestAddress,
     access: { apiUrl: string; token: string; signal: AbortSignal },
   ) => Promise<PullRequest>
+}
+
+/** What the process knows of the machine where the runner does not say it. */
+export interface Machine {
+  readonly platform: NodeJS.Platform
+  readonly workingDirectory: string
+  readonly homeDirectory: string
+  readonly temporaryDirectory: string
 }
 
 export interface Action {
@@ -56,7 +70,13 @@ export function createAction(dependencies: ActionDependencies): Action {
           (message) => {
             runner.warning(message)
           },
+          {
+            disk: dependencies.disk,
+            workspace: environment['GITHUB_WORKSPACE'] || dependencies.machine.workingDirectory,
+            home: dependencies.machine.homeDirectory,
+          },
         )
+        assertWritable(targetsOf(inputs.delivery), dependencies.disk)
         if (inputs.githubToken.length >= shortestMask) runner.mask(inputs.githubToken)
         logInputs(inputs)
         await run(inputs, storyDependencies(inputs), receipt)
@@ -107,11 +127,15 @@ export function createAction(dependencies: ActionDependencies): Action {
   }
 
   function storyDependencies({ githubToken: token }: Inputs) {
-    const { network, random, signal } = dependencies
+    const { network, storage, disk, machine, random, signal } = dependencies
     const serverUrl = URL.parse(environment['GITHUB_SERVER_URL'] ?? '')
     const apiUrl = environment['GITHUB_API_URL'] ?? 'https://api.github.com'
     return {
       network,
+      storage,
+      disk,
+      platform: machine.platform,
+      temporaryDirectory: environment['RUNNER_TEMP'] || machine.temporaryDirectory,
       clock,
       random,
       signal,
@@ -136,6 +160,7 @@ export function createAction(dependencies: ActionDependencies): Action {
       )
     }
     const { baseUrl, domain, jobId, version, paths, timeoutMs, pollIntervalMs, agentJob } = known
+    const { bundleFile, siteDirectory, chartValues } = known.delivery
     const lines = [
       `Admin API: ${baseUrl.host}${baseUrl.pathname === '/' ? '' : clean(baseUrl.pathname)}`,
       route.via === 'proxy' ? `Proxy: ${route.proxyHost}` : 'Proxy: none',
@@ -145,6 +170,9 @@ export function createAction(dependencies: ActionDependencies): Action {
       paths.length > 0 && `Paths: ${clean(paths.join(', '))}`,
       `Timeout: ${formatDuration(timeoutMs)}`,
       `Poll interval: ${pollIntervalMs === undefined ? 'adaptive' : formatDuration(pollIntervalMs)}`,
+      bundleFile && `Archive to: ${clean(bundleFile)}`,
+      siteDirectory && `Site to: ${clean(siteDirectory)}`,
+      chartValues && `Chart values to: ${clean(chartValues.file)} (${chartValues.key})`,
       agentJob && `Agent job: ${agentJob.jobId}${agentJob.wait ? ' (wait until it ends)' : ''}`,
     ]
     runner.details(

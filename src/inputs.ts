@@ -1,7 +1,11 @@
 /** The inputs of the action, validated. All problems are reported together, before any request. */
+import path from 'node:path'
 import { domainToASCII } from 'node:url'
 import type { AgentJobRequest } from './agent-job.ts'
-import { isLoopback } from './bundle.ts'
+import { keyPattern } from './chart-values.ts'
+import type { DeliveryRequest } from './delivery.ts'
+import { isLoopback } from './link.ts'
+import { type Places, type TargetName, overlapProblems, targetProblem } from './targets.ts'
 import { Failure } from './errors.ts'
 import { idPattern } from './export-job.ts'
 import { clean } from './text.ts'
@@ -17,6 +21,7 @@ export interface Inputs {
   readonly paths: readonly string[]
   readonly timeoutMs: number
   readonly pollIntervalMs: number | undefined
+  readonly delivery: DeliveryRequest
   readonly maskBundleUrl: boolean
   readonly agentJob: AgentJobRequest | undefined
   readonly githubToken: string
@@ -33,6 +38,11 @@ export const inputNames = [
   'paths',
   'timeout-minutes',
   'poll-interval-seconds',
+  'bundle-file',
+  'site-directory',
+  'values-file',
+  'values-key',
+  'values-bundle-url',
   'mask-bundle-url',
   'agent-project-id',
   'agent-job-id',
@@ -64,11 +74,13 @@ export class InvalidInputs extends Failure {
  *
  * @param read gives the text of an input, or an empty string
  * @param warn is told what is allowed, but probably a mistake
+ * @param places where relative paths begin, and the disk that they are on
  * @throws InvalidInputs with every problem found, each with its fix
  */
 export function readInputs(
   read: (name: InputName) => string,
   warn: (message: string) => void,
+  places: Places,
 ): Inputs {
   const problems: string[] = []
   const pastedKey = read('api-key').trim()
@@ -129,6 +141,25 @@ export function readInputs(
   const version = take('version', parseVersion, undefined)
   const timeoutMinutes = take('timeout-minutes', decimal(0, 1440, 'minutes'), 30)
   const pollIntervalSeconds = take('poll-interval-seconds', decimal(0.1, 600, 'seconds'), undefined)
+  const targets = new Map<TargetName, string>()
+  const takeTarget = (name: TargetName): string | undefined => {
+    const target = take(name, (text) => parsePath(text, name, places.workspace), undefined)
+    if (target === undefined) return undefined
+    const problem = targetProblem(name, target, places)
+    if (problem === undefined) targets.set(name, target)
+    else problems.push(problem)
+    return target
+  }
+  const bundleFile = takeTarget('bundle-file')
+  const siteDirectory = takeTarget('site-directory')
+  const valuesFile = takeTarget('values-file')
+  problems.push(...overlapProblems(targets, places))
+  const valuesKey = take('values-key', parseValuesKey, 'staticExport')
+  const valuesBundleUrl = take('values-bundle-url', parseValuesBundleUrl, undefined)
+  if (valuesFile === undefined && read('values-bundle-url').trim() !== '') {
+    problems.push('`values-bundle-url` is written into the values file: it needs `values-file`.')
+  }
+
   const maskBundleUrl = take('mask-bundle-url', parseBoolean, false)
   const waitForAgent = take('wait-for-agent', parseBoolean, false)
   const summary = take('summary', parseBoolean, true)
@@ -150,6 +181,14 @@ export function readInputs(
     paths,
     timeoutMs: timeoutMinutes * 60_000,
     pollIntervalMs: pollIntervalSeconds === undefined ? undefined : pollIntervalSeconds * 1000,
+    delivery: {
+      bundleFile,
+      siteDirectory,
+      chartValues:
+        valuesFile === undefined
+          ? undefined
+          : { file: valuesFile, key: valuesKey, bundleUrl: valuesBundleUrl, version },
+    },
     maskBundleUrl,
     agentJob:
       projectId === undefined || agentJobId === undefined
@@ -258,6 +297,30 @@ function parseVersion(text: string): string {
 function parsePaths(text: string): string[] {
   const lines = text.split('\n').map((line) => line.trim())
   return [...new Set(lines.filter((line) => line !== ''))]
+}
+
+function parsePath(text: string, name: InputName, workspace: string): string {
+  // eslint-disable-next-line no-control-regex
+  if (/[\u0000-\u001f\u007f]/.test(text)) {
+    throw new Problem(`\`${name}\` holds a control character ("${clean(text, 200)}").`)
+  }
+  return path.resolve(workspace, text)
+}
+
+function parseValuesKey(text: string): string {
+  if (keyPattern.test(text)) return text
+  throw new Problem(
+    `\`values-key\` is a name, or names with dots between them, such as docs.staticExport ("${clean(text, 80)}").`,
+  )
+}
+
+/** Kept as written, since it may hold `{sha256}`; read as a URL only to find mistakes. */
+function parseValuesBundleUrl(text: string): string {
+  const url = URL.parse(text.replaceAll('{sha256}', '0'.repeat(64)))
+  if (/^[\x21-\x7e]+$/.test(text) && url && /^https?:$/.test(url.protocol)) return text
+  throw new Problem(
+    `\`values-bundle-url\` is not an http address in printable ASCII ("${clean(text, 200)}").`,
+  )
 }
 
 function decimal(min: number, max: number, unit: string) {

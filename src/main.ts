@@ -1,9 +1,11 @@
 /** The entry: the real dependencies, the signals of the runner, and an exit code that cannot lie. */
+import { homedir, tmpdir } from 'node:os'
 import process from 'node:process'
 import { createAction } from './action.ts'
 import { systemClock } from './clock.ts'
+import { systemDisk } from './disk.ts'
 import { Failure } from './errors.ts'
-import { systemNetwork } from './network.ts'
+import { systemNetwork, systemStorage } from './network.ts'
 import { readPullRequest } from './pull-request.ts'
 import { connectRunner } from './runner.ts'
 
@@ -15,6 +17,14 @@ const action = createAction({
   runner: connectRunner(process.env),
   environment: process.env,
   network: systemNetwork,
+  storage: systemStorage,
+  disk: systemDisk,
+  machine: {
+    platform: process.platform,
+    workingDirectory: process.cwd(),
+    homeDirectory: homedir(),
+    temporaryDirectory: tmpdir(),
+  },
   clock: systemClock,
   random: Math.random,
   signal: cancelling.signal,

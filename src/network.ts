@@ -48,12 +48,67 @@ export class NetworkFault extends Error {
 /** Enough of an error page to recognise it. */
 const maxErrorBodyBytes = 64 * 1024
 
+/** The real network, for requests to the API. */
+export const systemNetwork: Network = ({ maxBodyBytes, ...request }, signal) =>
+  send(request, signal, async (message) => {
+    const status = message.statusCode ?? 0
+    const success = status >= 200 && status < 300
+    const body = await readBody(message, success ? maxBodyBytes : maxErrorBodyBytes, success)
+    return { status, headers: message.headers, body }
+  })
+
+/** A reply whose body is read as it comes. */
+export interface StreamedReply {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** Rejects with a {@link NetworkFault} when the body ends too early, or with the reason of the signal. */
+  readonly chunks: AsyncIterable<Uint8Array>
+}
+
+/** Asks storage for a file; the signal also ends the body. Rejects as {@link Network} does. */
+export type Storage = (
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+) => Promise<StreamedReply>
+
+/** The real network, for downloads. */
+export const systemStorage: Storage = (url, headers, signal) =>
+  send({ method: 'GET', url, headers }, signal, (message) =>
+    Promise.resolve({
+      status: message.statusCode ?? 0,
+      headers: message.headers,
+      chunks: readChunks(message, signal),
+    }),
+  )
+
+async function* readChunks(
+  message: IncomingMessage,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  let sizeBytes = 0
+  try {
+    for await (const chunk of message as AsyncIterable<Buffer>) {
+      sizeBytes += chunk.length
+      yield chunk
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    throw bodyCut(message, sizeBytes, error)
+  }
+}
+
 /**
- * The real network. `@actions/http-client` gives it the proxy of the environment; what the client does
- * wrong is switched off or done here: it follows redirects with the key in hand, leaves a cut body
- * hanging for ever, reads without limit and cannot be aborted.
+ * Sends a request and hands over the reply as soon as its headers are there. `@actions/http-client` brings
+ * the proxy of the environment; what the client does wrong is switched off or done here: it follows
+ * redirects with the key in hand, leaves a cut body hanging for ever, reads without limit and cannot be
+ * aborted.
  */
-export const systemNetwork: Network = async (request, signal) => {
+async function send<T>(
+  request: Omit<NetworkRequest, 'maxBodyBytes'>,
+  signal: AbortSignal,
+  receive: (message: IncomingMessage) => Promise<T>,
+): Promise<T> {
   signal.throwIfAborted()
   const abortWithSignal = {
     prepareRequest(options: { signal?: AbortSignal; host?: string }) {
@@ -74,8 +129,13 @@ export const systemNetwork: Network = async (request, signal) => {
     aborted.reject(signal.reason as Error)
   }
   signal.addEventListener('abort', onAbort, { once: true })
+  const exchange = async () => {
+    const { method, url, body = null, headers } = request
+    const { message } = await client.request(method, url.href, body, { ...headers })
+    return receive(message)
+  }
   try {
-    return await Promise.race([exchange(client, request), aborted.promise])
+    return await Promise.race([exchange(), aborted.promise])
   } catch (error) {
     // The socket only says "aborted" or "socket hang up": what counts is why we pulled the plug.
     signal.throwIfAborted()
@@ -85,14 +145,11 @@ export const systemNetwork: Network = async (request, signal) => {
   }
 }
 
-async function exchange(client: HttpClient, request: NetworkRequest): Promise<NetworkReply> {
-  const { message } = await client.request(request.method, request.url.href, request.body ?? null, {
-    ...request.headers,
-  })
-  const status = message.statusCode ?? 0
-  const success = status >= 200 && status < 300
-  const body = await readBody(message, success ? request.maxBodyBytes : maxErrorBodyBytes, success)
-  return { status, headers: message.headers, body }
+function bodyCut(message: IncomingMessage, sizeBytes: number, cause: unknown): NetworkFault {
+  const of = message.headers['content-length']
+  const amount = of === undefined ? `${sizeBytes} bytes` : `${sizeBytes} of ${Number(of)} bytes`
+  const what = `the reply was cut off after ${amount}`
+  return new NetworkFault('body-cut', 'ECONNRESET', what, { delivered: true, cause })
 }
 
 /** Reads to the end, to the limit, or to the point where the connection was lost. */
@@ -113,14 +170,7 @@ function readBody(message: IncomingMessage, maxBytes: number, success: boolean):
         finish()
         return
       }
-      const of = message.headers['content-length']
-      const amount = of === undefined ? `${sizeBytes} bytes` : `${sizeBytes} of ${Number(of)} bytes`
-      reject(
-        new NetworkFault('body-cut', 'ECONNRESET', `the reply was cut off after ${amount}`, {
-          delivered: true,
-          cause,
-        }),
-      )
+      reject(bodyCut(message, sizeBytes, cause))
     }
     message.on('data', (chunk: Buffer) => {
       sizeBytes += chunk.length

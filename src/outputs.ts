@@ -10,6 +10,10 @@ export const outputNames = [
   'status',
   'pageCount',
   'sizeBytes',
+  'bundleFile',
+  'bundleSha256',
+  'siteDirectory',
+  'valuesFile',
   'agentStatus',
   'prLink',
   'failureCode',
@@ -19,7 +23,7 @@ export type OutputName = (typeof outputNames)[number]
 
 /** The value of every output, empty where it does not apply. The link only of a run that succeeded. */
 export function toOutputs(
-  { jobId, job, bundle, agentJob }: Receipt,
+  { jobId, job, bundle, delivery, agentJob }: Receipt,
   failure: Failure | undefined,
 ): Record<OutputName, string> {
   const link = failure ? undefined : bundle
@@ -29,7 +33,11 @@ export function toOutputs(
     jobId: jobId ?? '',
     status: job?.status ?? '',
     pageCount: job?.pageCount?.toString() ?? '',
-    sizeBytes: bundle?.sizeBytes?.toString() ?? '',
+    sizeBytes: (delivery.sizeBytes ?? bundle?.sizeBytes)?.toString() ?? '',
+    bundleFile: delivery.bundleFile ?? '',
+    bundleSha256: delivery.bundleSha256 ?? '',
+    siteDirectory: delivery.siteDirectory ?? '',
+    valuesFile: delivery.valuesFile ?? '',
     agentStatus: agentJob?.status ?? '',
     prLink: agentJob?.prLink ?? '',
     failureCode: failure?.code ?? '',

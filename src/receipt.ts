@@ -1,16 +1,19 @@
 /** What a run has learned so far: the source of outputs, summary and error, on every outcome. */
 import type { AgentJob } from './agent-job.ts'
 import type { Bundle } from './bundle.ts'
+import type { Delivery } from './delivery.ts'
 import type { ExportJob } from './export-job.ts'
 import type { Sample } from './progress.ts'
 
-export type Phase = 'start' | 'queue' | 'rendering' | 'link'
+export type Phase = 'start' | 'queue' | 'rendering' | 'link' | 'download' | 'unpack'
 
 export interface Receipt {
   /** Known as soon as the service has accepted the start, or from the input. */
   jobId: string | undefined
   job: ExportJob | undefined
   bundle: Bundle | undefined
+  /** What was written to the disk. */
+  readonly delivery: Delivery
   agentJob: AgentJob | undefined
   /** Looks at the job, in order. */
   samples: readonly Sample[]
@@ -23,6 +26,7 @@ export function emptyReceipt(): Receipt {
     jobId: undefined,
     job: undefined,
     bundle: undefined,
+    delivery: {},
     agentJob: undefined,
     samples: [],
     phaseMs: new Map(),

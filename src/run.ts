@@ -1,19 +1,27 @@
-/** The story of a run: start or attach, wait, look at the agent job, mint the link. */
+/** The story of a run: start or attach, wait, look at the agent job, mint the link, deliver the bundle. */
 import { type PullRequest, type PullRequestAddress, followAgentJob } from './agent-job.ts'
-import { describeLink, mintBundle } from './bundle.ts'
+import { type Bundle, mintBundle } from './bundle.ts'
 import { createClient } from './client.ts'
 import { type Clock, type Deadline, deadlineIn } from './clock.ts'
 import { type ExportJob, hasEnded, toStartedJob, waitForExport } from './export-job.ts'
+import { deliver } from './delivery.ts'
+import type { Disk } from './disk.ts'
 import { createHttp } from './http.ts'
 import type { Inputs } from './inputs.ts'
+import { describeLink } from './link.ts'
 import type { Log } from './log.ts'
-import type { Network } from './network.ts'
+import type { Network, Storage } from './network.ts'
 import { createProgress } from './progress.ts'
 import type { Phase, Receipt } from './receipt.ts'
 import { count, formatBytes, formatDuration, formatUtc } from './units.ts'
 
 export interface RunDependencies {
   readonly network: Network
+  readonly storage: Storage
+  readonly disk: Disk
+  readonly platform: NodeJS.Platform
+  /** A directory for what does not outlive the run. */
+  readonly temporaryDirectory: string
   readonly clock: Clock
   /** From 0 to 1. */
   readonly random: () => number
@@ -72,7 +80,10 @@ export async function run(
     progress.waitFor('the agent job')
     await followed
     progress.waitFor('the link')
-    await mintLink(id)
+    receipt.bundle = await timed('link', () => mintLink(id))
+    logLink(receipt.bundle)
+    progress.waitFor('the archive')
+    await deliver(inputs.delivery, receipt.delivery, deliveryDependencies(id, receipt.bundle))
   } finally {
     ending.abort()
     exportEnd.resolve(undefined)
@@ -120,21 +131,38 @@ export async function run(
     }
   }
 
-  async function mintLink(jobId: string): Promise<void> {
-    const bundle = await timed('link', () =>
-      mintBundle(jobId, {
-        client,
-        baseUrl: inputs.baseUrl,
-        log,
-        mask: inputs.maskBundleUrl ? dependencies.mask : undefined,
-      }),
-    )
-    receipt.bundle = bundle
-    const size = bundle.sizeBytes === undefined ? '' : ` (${formatBytes(bundle.sizeBytes)})`
-    const lifeMs = bundle.expiresAtMs - client.serverWallMs()
+  function mintLink(jobId: string): Promise<Bundle> {
+    return mintBundle(jobId, {
+      client,
+      baseUrl: inputs.baseUrl,
+      log,
+      mask: inputs.maskBundleUrl ? dependencies.mask : undefined,
+    })
+  }
+
+  function logLink({ url, sizeBytes, expiresAtMs }: Bundle): void {
+    const size = sizeBytes === undefined ? '' : ` (${formatBytes(sizeBytes)})`
+    const lifeMs = expiresAtMs - client.serverWallMs()
     log.info(
-      `Bundle${size} at ${describeLink(bundle.url)}; the link works for ${formatDuration(lifeMs)}, until ${formatUtc(bundle.expiresAtMs)}`,
+      `Bundle${size} at ${describeLink(url)}; the link works for ${formatDuration(lifeMs)}, until ${formatUtc(expiresAtMs)}`,
     )
+  }
+
+  function deliveryDependencies(jobId: string, first: Bundle) {
+    let bundle = first
+    return {
+      ...dependencies,
+      baseUrl: inputs.baseUrl,
+      deadline,
+      serverWallMs: () => client.serverWallMs(),
+      currentBundle: () => bundle,
+      async renewLink() {
+        bundle = await mintLink(jobId)
+        receipt.bundle = bundle
+        return bundle
+      },
+      timed,
+    }
   }
 
   function agentDependencies() {

@@ -1,8 +1,9 @@
 /** The run summary: a receipt that somebody reads in the run page a month later. */
-import { describeLink } from './bundle.ts'
 import type { AgentJob } from './agent-job.ts'
+import type { Delivery } from './delivery.ts'
 import type { Failure } from './errors.ts'
 import type { Inputs } from './inputs.ts'
+import { describeLink } from './link.ts'
 import type { Sample } from './progress.ts'
 import type { Phase, Receipt } from './receipt.ts'
 import { toOutlook } from './report.ts'
@@ -23,6 +24,8 @@ const phaseNames: Record<Phase, string> = {
   queue: 'waiting in the queue',
   rendering: 'rendering',
   link: 'link',
+  download: 'download',
+  unpack: 'unpacking',
 }
 
 /** The summary of a run as Markdown, on every outcome. Never holds the query of the link. */
@@ -71,13 +74,14 @@ function escapeProse(text: string): string {
 
 function table(facts: SummaryFacts): string | undefined {
   const { receipt, inputs, startedWallMs, durationMs } = facts
-  const { job, bundle, agentJob, phaseMs } = receipt
+  const { job, bundle, delivery, agentJob, phaseMs } = receipt
   if (!inputs) return undefined
   const rows: [string, string | undefined][] = [
     ['Site', inputs.domain && escapeMarkdown(inputs.domain)],
     ['Version', inputs.version && escapeMarkdown(inputs.version)],
     ['Pages', pages(job?.pageCount, inputs.paths.length)],
-    ['Archive', bundle?.sizeBytes === undefined ? undefined : formatBytes(bundle.sizeBytes)],
+    ['Archive', archive(delivery.sizeBytes ?? bundle?.sizeBytes, delivery.bundleSha256)],
+    ['Unpacked', unpacked(delivery)],
     [
       'Link',
       bundle &&
@@ -101,6 +105,16 @@ function pages(pageCount: number | undefined, pathCount: number): string | undef
   return pathCount === 0 ? `${pageCount}` : `${pageCount} (${count(pathCount, 'path')} asked for)`
 }
 
+function archive(sizeBytes: number | undefined, sha256: string | undefined): string | undefined {
+  if (sizeBytes === undefined) return undefined
+  return `${formatBytes(sizeBytes)}${sha256 === undefined ? '' : `<br>sha256 <code>${sha256}</code>`}`
+}
+
+function unpacked({ fileCount, unpackedBytes }: Delivery): string | undefined {
+  if (fileCount === undefined || unpackedBytes === undefined) return undefined
+  return `${count(fileCount, 'file')}, ${formatBytes(unpackedBytes)}`
+}
+
 function jobStatus({ receipt: { job }, failure, inputs }: SummaryFacts): string {
   const attached = inputs?.jobId === undefined ? '' : ' (attached)'
   if (!failure || !job) return attached
@@ -117,7 +131,11 @@ function agentRow({ status, prLink, pullRequest }: AgentJob): string {
 }
 
 function duration(durationMs: number, phaseMs: ReadonlyMap<Phase, number>): string {
-  const phases = [...phaseMs].map(([phase, ms]) => `${phaseNames[phase]} ${formatDuration(ms)}`)
+  const slowestMs = Math.max(...phaseMs.values())
+  const phases = [...phaseMs].map(([phase, ms]) => {
+    const text = `${phaseNames[phase]} ${formatDuration(ms)}`
+    return ms > 0 && ms === slowestMs ? `**${text}**` : text
+  })
   const detail = phases.length === 0 ? '' : ` (${phases.join(', ')})`
   return `${formatDuration(durationMs)}${detail}`
 }

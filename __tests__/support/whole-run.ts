@@ -1,11 +1,12 @@
 /** A whole run of the action in this process, on the emulator and in virtual time, written down. */
+import fs from 'node:fs'
 import path from 'node:path'
 import { createAction } from '../../src/action.ts'
 import type { PullRequest } from '../../src/agent-job.ts'
+import type { Disk } from '../../src/disk.ts'
 import { Failure } from '../../src/errors.ts'
-import { systemNetwork } from '../../src/network.ts'
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../emulator/index.ts'
-import { FakeClock } from './fake-clock.ts'
+import { createFakeMachine } from './fake-machine.ts'
 import { type FakeRunner, createFakeRunner } from './fake-runner.ts'
 
 export interface Scenario {
@@ -19,6 +20,11 @@ export interface Scenario {
   ) => Promise<Record<string, string>> | Record<string, string> | undefined
   /** Cancels the run when a line of the log holds this text. */
   readonly cancelAt?: string
+  readonly disk?: Disk
+  /** Puts things into the workspace before the run. */
+  readonly furnish?: (workspace: string) => void
+  /** Looks at the workspace after the run. */
+  readonly inspect?: (workspace: string) => unknown
   /** An output that cannot be written. */
   readonly unwritableOutput?: string
 }
@@ -27,6 +33,11 @@ export interface WholeRun {
   readonly exitCode: number
   readonly runner: FakeRunner
   readonly requests: Emulator['requests']
+  /** What is on the disk at the end, by its path in the workspace. */
+  readonly files: Readonly<Record<string, string>>
+  readonly inspected: unknown
+  /** What is left in the directory for temporary files. */
+  readonly leftovers: readonly string[]
   readonly virtualMs: number
   /** Everything above as one text, with ports, sizes and signatures made the same in each run. */
   readonly transcript: string
@@ -35,7 +46,8 @@ export interface WholeRun {
 const smallSite = path.join(import.meta.dirname, 'site')
 
 export async function wholeRun(scenario: Scenario): Promise<WholeRun> {
-  const clock = new FakeClock()
+  using machine = createFakeMachine(scenario.disk ? { disk: scenario.disk } : {})
+  const { clock } = machine
   await using emulator = await startEmulator({
     clock,
     seed: 'transcript',
@@ -62,17 +74,20 @@ export async function wholeRun(scenario: Scenario): Promise<WholeRun> {
   const action = createAction({
     runner,
     environment: scenario.environment ?? {},
-    network: clock.holdDuring(systemNetwork),
-    clock,
-    random: () => 0.5,
+    ...machine.dependencies,
     signal: cancelling.signal,
     readPullRequest: () =>
       scenario.pullRequest
         ? Promise.resolve(scenario.pullRequest)
         : Promise.reject(new Error('HTTP 404')),
   })
+  scenario.furnish?.(machine.dependencies.machine.workingDirectory)
   const exitCode = await action.run()
   const requests = emulator.requests.slice(received)
+  const { workingDirectory, temporaryDirectory } = machine.dependencies.machine
+  const inspected = scenario.inspect?.(workingDirectory)
+  const files = filesBelow(workingDirectory)
+  const leftovers = fs.readdirSync(temporaryDirectory)
 
   const transcript = [
     '--- log',
@@ -91,14 +106,28 @@ export async function wholeRun(scenario: Scenario): Promise<WholeRun> {
     `--- exit code ${exitCode}`,
   ]
     .join('\n')
+    .replaceAll(machine.directory, '/machine')
     .replaceAll(new URL(emulator.apiUrl).host, 'api.test')
     .replaceAll(new URL(emulator.storageUrl).host, 'storage.test')
     .replaceAll(escapeColon(new URL(emulator.apiUrl).host), 'api.test')
     .replaceAll(escapeColon(new URL(emulator.storageUrl).host), 'storage.test')
     .replaceAll(/X-Amz-Signature=[0-9a-f]{64}/g, 'X-Amz-Signature=SIGNATURE')
-    .replaceAll(/(sizeBytes=|Bundle \(|\*\*Archive\*\* \| )[\d.]+( k?B)?/g, '$1SIZE')
+    .replaceAll(/[0-9a-f]{64}/g, 'SHA256')
+    .replaceAll(/(sizeBytes=|Bundle \(|Downloaded |\*\*Archive\*\* \| )[\d.]+( k?B)?/g, '$1SIZE')
   const virtualMs = clock.nowMs()
-  return { exitCode, runner, requests, virtualMs, transcript }
+  return { exitCode, runner, requests, files, inspected, leftovers, virtualMs, transcript }
+}
+
+function filesBelow(directory: string): Record<string, string> {
+  const entries = fs.readdirSync(directory, { recursive: true, withFileTypes: true })
+  return Object.fromEntries(
+    entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => {
+        const file = path.join(entry.parentPath, entry.name)
+        return [path.relative(directory, file), fs.readFileSync(file, 'utf8')]
+      }),
+  )
 }
 
 /** The same lines in a row as one, with their number. */

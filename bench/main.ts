@@ -1,0 +1,3 @@
+/** `npm run bench`: every benchmark, with its target. */
+await import('./start-up.ts')
+await import('./download.ts')

@@ -1,0 +1,163 @@
+/** The disk: what the run reads from it and writes to it. Problems are told as what they mean to the user. */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { Readable } from 'node:stream'
+import { Failure } from './errors.ts'
+import { clean } from './text.ts'
+import { formatBytes } from './units.ts'
+
+/** What stands at a path; a link is not followed. */
+export type Kind = 'nothing' | 'file' | 'directory' | 'link' | 'other'
+
+/** A new file, written from its beginning to its end. */
+export interface NewFile {
+  write(chunk: Uint8Array): void
+  /** Forgets what was written. */
+  restart(): void
+  /** May be called again. */
+  close(): void
+}
+
+/** Every method throws a Failure `disk` when the system refuses. */
+export interface Disk {
+  inspect(target: string): Kind
+  isEmptyDirectory(directory: string): boolean
+  /** The path with the links of the part that exists resolved. */
+  canonical(target: string): string
+  /** Whether files can be made below a directory; where it does not exist, below its nearest ancestor. */
+  isWritable(directory: string): boolean
+  makeDirectory(directory: string): void
+  /** Creates a file that must not exist. */
+  create(file: string, mode: number): NewFile
+  read(file: string): Readable
+  /** Moves a file over another, or a directory to where there is none or an empty one. */
+  move(from: string, to: string): void
+  /** Removes a file or a whole directory, or nothing. */
+  remove(target: string): void
+}
+
+/** Large enough that reading is not what an unpacking waits for. */
+const readChunkBytes = 256 * 1024
+
+export const systemDisk: Disk = {
+  inspect(target) {
+    const stats = trying(target, () => fs.lstatSync(target, { throwIfNoEntry: false }))
+    if (!stats) return 'nothing'
+    if (stats.isSymbolicLink()) return 'link'
+    if (stats.isDirectory()) return 'directory'
+    return stats.isFile() ? 'file' : 'other'
+  },
+
+  isEmptyDirectory: (directory) => trying(directory, () => fs.readdirSync(directory).length === 0),
+
+  canonical(target) {
+    const ancestor = existingAncestor(target)
+    return path.join(
+      trying(ancestor, () => fs.realpathSync(ancestor)),
+      path.relative(ancestor, target),
+    )
+  },
+
+  isWritable(directory) {
+    try {
+      fs.accessSync(existingAncestor(directory), fs.constants.W_OK | fs.constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  },
+
+  makeDirectory(directory) {
+    trying(directory, () => fs.mkdirSync(directory, { recursive: true }))
+  },
+
+  create(file, mode) {
+    const descriptor = trying(file, () => fs.openSync(file, 'wx', mode))
+    let position = 0
+    let open = true
+    return {
+      write(chunk) {
+        trying(file, () => {
+          for (let done = 0; done < chunk.length;) {
+            const written = fs.writeSync(descriptor, chunk, done, chunk.length - done, position)
+            done += written
+            position += written
+          }
+        })
+      },
+      restart() {
+        trying(file, () => {
+          fs.ftruncateSync(descriptor)
+        })
+        position = 0
+      },
+      close() {
+        if (!open) return
+        open = false
+        trying(file, () => {
+          fs.closeSync(descriptor)
+        })
+      },
+    }
+  },
+
+  read: (file) => fs.createReadStream(file, { highWaterMark: readChunkBytes }),
+
+  move(from, to) {
+    trying(to, () => {
+      // Windows moves no directory over an empty one.
+      if (fs.lstatSync(to, { throwIfNoEntry: false })?.isDirectory()) fs.rmdirSync(to)
+      fs.renameSync(from, to)
+    })
+  },
+
+  remove(target) {
+    trying(target, () => {
+      fs.rmSync(target, { recursive: true, force: true })
+    })
+  },
+}
+
+function existingAncestor(target: string): string {
+  let ancestor = target
+  while (!fs.existsSync(ancestor) && path.dirname(ancestor) !== ancestor) {
+    ancestor = path.dirname(ancestor)
+  }
+  return ancestor
+}
+
+/** Carries out and translates errors of the system. */
+function trying<T>(target: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw diskFailure(target, error)
+  }
+}
+
+/** An error of the system as a Failure, with the free space when the disk is full. */
+function diskFailure(target: string, error: unknown): Failure {
+  const code = Error.isError(error) && 'code' in error ? String(error.code) : 'unknown error'
+  const name = clean(target, 300)
+  const full = code === 'ENOSPC' || code === 'EDQUOT'
+  const reason = full ? `the disk is full (${freeSpace(target)})` : (reasons[code] ?? code)
+  return new Failure('disk', `${name}: ${reason}.`, { cause: error })
+}
+
+const reasons: Partial<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENAMETOOLONG: 'the name is too long',
+  EEXIST: 'something stands there already',
+  ENOTEMPTY: 'the directory is not empty any more',
+}
+
+function freeSpace(target: string): string {
+  try {
+    const { bavail, bsize } = fs.statfsSync(existingAncestor(target))
+    return `${formatBytes(bavail * bsize)} free`
+  } catch {
+    return 'free space unknown'
+  }
+}

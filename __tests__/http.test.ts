@@ -39,7 +39,7 @@ const start: Call = (client) =>
 const look: Call = (client) => client.readExport('se_1', false)
 const firstLook: Call = (client) => client.readExport('se_1', true)
 const bundle: Call = (client) => client.createBundle('se_1')
-const agent: Call = (client) => client.readAgentJob('p1', 'aj_1')
+const agent: Call = (client) => client.readAgentJob('p1', 'aj_1', false)
 
 /** Sends something for as long as anybody listens. */
 function drip(socket: Socket, first: string): void {
@@ -161,7 +161,7 @@ describe('the requests', () => {
         fc.string().filter((id) => id !== '.' && id !== '..'),
         async (id) => {
           const { requests } = await perform(
-            (client) => client.readAgentJob('p1', id),
+            (client) => client.readAgentJob('p1', id, false),
             [good(agent)],
           )
           expect(requests[0]?.url.href.startsWith('https://api.example.com/v2/agent/p1/job/')).toBe(true) // prettier-ignore
@@ -418,7 +418,7 @@ describe('Retry-After', () => {
     const { failure, requests } = await failureOf(look, [limited('86400')])
     expect(failure.code).toBe('rate-limited')
     expect(failure.message).toBe(
-      'Could not read the status of the export: HTTP 429. The service asks to wait 24h 00m, longer than the 30m 00s that this step has left.',
+      'Could not read the status of the export: HTTP 429. The service asks to wait 24h 00m, longer than the 30m 00s that are left for it.',
     )
     expect(requests).toHaveLength(1)
   })
@@ -438,17 +438,17 @@ describe('an answer that is none', () => {
     ['', {}, 'not JSON but an empty body'],
     [' \n', {}, 'not JSON but an empty body'],
     ['{"status":"runn', {}, 'not JSON but a body of 15 B'],
-    ['null', {}, 'not as the Admin API writes it (the whole: Invalid input: expected object, received null)'],
-    ['[]', {}, 'expected object, received array'],
-    ['"x"', {}, 'expected object, received string'],
-    ['7', {}, 'expected object, received number'],
-    ['{}', {}, '(status: Invalid input: expected string, received undefined)'],
-    ['{"status":["completed"]}', {}, '(status: Invalid input: expected string, received array)'],
-    ['{"__proto__":{"status":"completed"}}', {}, '(status: Invalid input'],
-    ['['.repeat(200_000) + ']'.repeat(200_000), {}, 'expected object, received array'],
+    ['null', {}, 'not as the Admin API writes it (it is not an object)'],
+    ['[]', {}, 'it is not an object'],
+    ['"x"', {}, 'it is not an object'],
+    ['7', {}, 'it is not an object'],
+    ['{}', {}, '(`status` is missing)'],
+    ['{"status":["completed"]}', {}, '(`status` is not a string)'],
+    ['{"__proto__":{"status":"completed"}}', {}, '(`status` is missing)'],
+    ['['.repeat(200_000) + ']'.repeat(200_000), {}, 'not JSON but a body of 400 kB'],
     ['{}', { 'content-encoding': 'gzip' }, 'encoded as gzip, which was not asked for'],
     ['{}', { 'content-encoding': '\u001b[31m##[error]x' }, 'encoded as ## [error]x'],
-  ])('%.20s %j', async (body, headers, reason) => {
+  ])('number %#', async (body, headers, reason) => {
     const { failure } = await failureOf(look, [{ body, headers }])
     expect(failure.code).toBe('protocol')
     expect(failure.message).toContain(reason)
@@ -575,7 +575,7 @@ describe('silence', () => {
       timeoutMs: 10_000,
     })
     expect(failure.code).toBe('timeout')
-    expect(failure.message).toMatch(/within 10 s\. The time of this step \(`timeout-minutes`\) does not allow another try\.$/) // prettier-ignore
+    expect(failure.message).toMatch(/within 10 s\. The time that is left does not allow another try\.$/) // prettier-ignore
     expect(failure.advice).toMatch(/Raise `timeout-minutes`/)
     expect(clock.nowMs()).toBe(10_000)
   })

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { createAction } from '../src/action.ts'
 import type { PullRequest } from '../src/agent-job.ts'
-import { failureCodes } from '../src/errors.ts'
+import { Failure, failureCodes } from '../src/errors.ts'
 import { type Network, NetworkFault, type NetworkReply } from '../src/network.ts'
 import { outputNames } from '../src/outputs.ts'
 import { createFakeMachine } from './support/fake-machine.ts'
@@ -29,14 +29,15 @@ interface Run {
   readonly inputs?: Readonly<Record<string, string>>
   readonly network: Network
   readonly pullRequest?: PullRequest
+  readonly signal?: AbortSignal
 }
 
-async function runOn({ network, pullRequest, ...options }: Run) {
+async function runOn({ network, pullRequest, signal, ...options }: Run) {
   const requests: string[] = []
   using machine = createFakeMachine({
-    network(request, signal) {
+    network(request, within) {
       requests.push(`${request.method} ${request.url.pathname}`)
-      return network(request, signal)
+      return network(request, within)
     },
   })
   const { clock } = machine
@@ -45,7 +46,7 @@ async function runOn({ network, pullRequest, ...options }: Run) {
     ...machine.dependencies,
     runner,
     environment: {},
-    signal: new AbortController().signal,
+    signal: signal ?? new AbortController().signal,
     readPullRequest: () =>
       pullRequest ? Promise.resolve(pullRequest) : Promise.reject(new Error('HTTP 404')),
   })
@@ -268,7 +269,75 @@ describe('the link', () => {
   })
 })
 
+describe('a start under way', () => {
+  test('leaves its doubt in the error when the run is cancelled', async () => {
+    const controller = new AbortController()
+    const run = await runOn({
+      network: (_request, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            reject(signal.reason as Error)
+          })
+          controller.abort(new Failure('cancelled', 'Cancelled by SIGINT.'))
+        }),
+      signal: controller.signal,
+    })
+    expect(run.runner.outputs.get('failureCode')).toBe('cancelled')
+    expect(run.runner.lines.at(-1)).toMatch(
+      /may be carried out all the same.*known only to the service/s,
+    )
+  })
+})
+
+describe('the key', () => {
+  const key = 'mint_ab/cd+ef0123456789'
+
+  test.each(['\\/', '\\u002f', '%2F'])(
+    'is not told, however the service writes it: %s',
+    async (slash) => {
+      const echo = key.replace('/', slash).replace('+', slash === '%2F' ? '%2B' : '+')
+      const body = `{"error":"no such key: ${echo}"}`
+      const run = await runOn({
+        inputs: { 'api-key': key },
+        network: () => Promise.resolve({ status: 401, headers: {}, body }),
+      })
+      const told = [...run.runner.lines, run.runner.markdown].join('\n')
+      expect(told).toContain('no such key: ***')
+      expect(told).not.toContain('ef0123456789')
+    },
+  )
+
+  test.each(['job-id', 'version', 'paths', 'agent-project-id', 'base-url'])(
+    'in `%s` is refused, and told nowhere',
+    async (name) => {
+      const plain = 'mint_abcdef0123456789'
+      const run = await runOn({
+        inputs: {
+          'api-key': plain,
+          [name]: name === 'base-url' ? `https://a.test/${plain}` : plain,
+        },
+        network: service({}),
+      })
+      expect(run.runner.outputs.get('failureCode')).toBe('config')
+      expect(run.requests).toEqual([])
+      expect([...run.runner.lines, run.runner.markdown].join('\n')).not.toContain('0123456789')
+    },
+  )
+})
+
+test('without a summary there is none, also when another input is wrong', async () => {
+  const inputs = { summary: 'false', domain: 'not a domain' }
+  expect((await runOn({ inputs, network: service({}) })).runner.markdown).toBe('')
+})
+
 describe('the agent job', () => {
+  test('does not hold up the link for as long as the service asks', async () => {
+    const agent = () => json(429, { error: 'slow down' }, { 'retry-after': '300' })
+    const run = await runOn({ inputs: agentInputs, network: service({ agent }) })
+    expect(run.exitCode).toBe(0)
+    expect(run.elapsedMs).toBeLessThan(60_000)
+  })
+
   test('never fails the export, whatever it answers', async () => {
     await fc.assert(
       fc.asyncProperty(

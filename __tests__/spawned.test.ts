@@ -174,6 +174,22 @@ describe('an export', () => {
   })
 })
 
+test('a GitHub that never answers costs the title, not the export', async () => {
+  await using emulator = await startQuickEmulator()
+  await using github = await serve(() => undefined)
+  const step = await runOn(emulator, {
+    inputs: {
+      'agent-project-id': emulator.agentProject,
+      'agent-job-id': 'agent-completed',
+      'github-token': 'ghs_token_0123456789',
+      'timeout-minutes': '0.05',
+    },
+    environment: { GITHUB_API_URL: github.url },
+  })
+  expect(step.exitCode).toBe(0)
+  expect(step.outputs.get('prLink')).toBe('https://github.com/acme/docs/pull/101')
+})
+
 describe('a signal', () => {
   test.each(['SIGINT', 'SIGTERM'] as const)(
     '%s ends the wait with the way to resume',
@@ -276,6 +292,7 @@ async function serve(
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async [Symbol.asyncDispose]() {
       server.close()
+      server.closeAllConnections()
       await once(server, 'close')
     },
   }

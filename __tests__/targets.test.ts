@@ -85,6 +85,8 @@ describe.each<[InputName, string, RegExp]>([
   ['site-directory', '.git/site', /inside a \.git directory/],
   ['site-directory', 'vendor/.GIT/site', /inside a \.git directory/],
   ['site-directory', '../../home', /home directory/],
+  ['values-file', 'file/values.yaml', /stands where a directory is needed/],
+  ['site-directory', 'file/deeper/site', /stands where a directory is needed/],
 ])('%s: %s', (name, target, why) => {
   test('is refused with the reason', () => {
     expect(problemsOf({ [name]: target })).toEqual([expect.stringMatching(why)])

@@ -31421,7 +31421,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3284:
+/***/ 9710:
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -31603,10 +31603,10 @@ function createGzipCheck() {
     };
 }
 function refusal(name, why) {
-    return new errors/* Failure */.HR('unsafe-archive', `The archive was refused at "${(0,src_text/* clean */.u)(name, 200)}": ${why}.`);
+    return new errors/* Failure */.HR('unsafe-archive', `The archive was refused at "${(0,src_text/* clean */.uH)(name, 200)}": ${why}.`);
 }
 function broken(error) {
-    const reason = Error.isError(error) ? (0,src_text/* clean */.u)(error.message, 200) : 'unknown error';
+    const reason = Error.isError(error) ? (0,src_text/* clean */.uH)(error.message, 200) : 'unknown error';
     return new errors/* Failure */.HR('integrity', `The archive cannot be read: ${reason}.`, { cause: error });
 }
 /** Windows keeps these names for devices, with any extension ("Naming Files", Microsoft). */
@@ -31652,7 +31652,7 @@ function createRules({ platform, warn, limits = defaultLimits, }) {
             throw refusal(name, 'Windows cannot hold this name');
         if (!portable && !warned) {
             warned = true;
-            warn(`The archive has names that Windows cannot hold, such as "${(0,src_text/* clean */.u)(name, 200)}".`);
+            warn(`The archive has names that Windows cannot hold, such as "${(0,src_text/* clean */.uH)(name, 200)}".`);
         }
         register(name, parts, isFile);
         return parts;
@@ -31665,10 +31665,10 @@ function createRules({ platform, warn, limits = defaultLimits, }) {
             const before = seen.get(place);
             const isLeafFile = isFile && index === parts.length - 1;
             if (before && (isLeafFile || before.isFile)) {
-                throw refusal(name, `"${(0,src_text/* clean */.u)(before.spelling, 200)}" stands at the same place`);
+                throw refusal(name, `"${(0,src_text/* clean */.uH)(before.spelling, 200)}" stands at the same place`);
             }
             if (before && before.spelling !== spelling) {
-                throw refusal(name, `it differs only in case or Unicode form from "${(0,src_text/* clean */.u)(before.spelling, 200)}"`);
+                throw refusal(name, `it differs only in case or Unicode form from "${(0,src_text/* clean */.uH)(before.spelling, 200)}"`);
             }
             if (!before)
                 seen.set(place, { spelling, isFile: isLeafFile });
@@ -31805,7 +31805,7 @@ var external_node_net_ = __nccwpck_require__(7030);
 
 /** The link without what is secret in it: host and path. */
 function describeLink(url) {
-    return (0,src_text/* clean */.u)(`${url.host}${url.pathname}`, 300);
+    return (0,src_text/* clean */.uH)(`${url.host}${url.pathname}`, 300);
 }
 /**
  * What is wrong with fetching from this link, judged by the literal address; names are not resolved.
@@ -31892,8 +31892,6 @@ const secretParameters = new Set([
 // `expiresAt`.
 const publicParameters = /^(?:x-[a-z]+-)?(?:algorithm|date|expires|signedheaders)$/i;
 const isDate = (text) => /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(text);
-/** A mask on fewer characters would blot out half of the log. */
-const shortestSecret = 8;
 /** What must be hidden to keep a link from working: its whole query and the telling values, raw and decoded. */
 function secretsOf(url) {
     const secrets = new Set();
@@ -31913,7 +31911,7 @@ function secretsOf(url) {
         if (!isDate(decoded))
             secrets.add(raw).add(decoded);
     }
-    return [...secrets].filter(({ length }) => length >= shortestSecret);
+    return [...secrets].filter(({ length }) => length >= src_text/* shortestSecretLength */.hX);
 }
 
 // EXTERNAL MODULE: ./src/network.ts
@@ -31953,6 +31951,8 @@ function isTransient(fault) {
         case 'silence':
         case 'unreadable':
             return true;
+        case 'hopeless':
+            return false;
     }
 }
 /** Whether the service may have carried out the request although we saw no answer that says so. */
@@ -31961,6 +31961,7 @@ function isFateUnknown(fault) {
         case 'status':
             return fault.status !== 429 && transientStatuses.has(fault.status);
         case 'connection':
+        case 'hopeless':
             return fault.delivered;
         case 'silence':
         case 'unreadable':
@@ -32223,7 +32224,7 @@ async function errorCode({ status, chunks }) {
     }
     const code = /<Code>([^<]{1,100})<\/Code>/.exec(text)?.[1] ?? '';
     const expired = code === 'AccessDenied' && /<Message>Request has expired/.test(text);
-    return expired ? 'Request has expired' : (0,src_text/* clean */.u)(code, 60);
+    return expired ? 'Request has expired' : (0,src_text/* clean */.uH)(code, 60);
 }
 /** The archive as far as it has come. */
 function createTransfer(file, statedBytes, checkGzip) {
@@ -32488,8 +32489,17 @@ var external_node_url_ = __nccwpck_require__(3136);
 
 /** What is wrong with a place to write to, for the list of wrong inputs; undefined when nothing is. */
 function targetProblem(name, target, places) {
-    const { disk, workspace, home } = places;
-    const shown = `\`${name}\` ("${(0,src_text/* clean */.u)(target, 200)}")`;
+    try {
+        return findProblem(name, target, places);
+    }
+    catch (error) {
+        if (error instanceof errors/* Failure */.HR)
+            return `\`${name}\` cannot be used. ${error.message}`;
+        throw error;
+    }
+}
+function findProblem(name, target, { disk, workspace, home }) {
+    const shown = `\`${name}\` ("${(0,src_text/* clean */.uH)(target, 200)}")`;
     const wanted = name === 'site-directory' ? 'directory' : 'file';
     const kind = disk.inspect(target);
     if (kind === 'link')
@@ -32540,7 +32550,7 @@ function assertWritable(targets, disk) {
         const parent = external_node_path_default().dirname(target);
         if (disk.isWritable(parent))
             continue;
-        throw new errors/* Failure */.HR('disk', `Nothing can be written to ${(0,src_text/* clean */.u)(parent, 300)}: permission denied.`);
+        throw new errors/* Failure */.HR('disk', `Nothing can be written to ${(0,src_text/* clean */.uH)(parent, 300)}: permission denied.`);
     }
 }
 
@@ -32585,7 +32595,7 @@ function toExportJob(reply, id, log) {
     if (typeof reply.jobId === 'string' && reply.jobId !== id) {
         throw new errors/* Failure */.HR('protocol', `Asked for job ${id}, the service answered about another one.`);
     }
-    const status = (0,src_text/* clean */.u)(reply.status, 40);
+    const status = (0,src_text/* clean */.uH)(reply.status, 40);
     if (!knownStatuses.has(status)) {
         log.warning(`The service reports the unknown status "${status}"; it is taken as running.`);
     }
@@ -32595,7 +32605,7 @@ function toExportJob(reply, id, log) {
         status,
         percent: readPercent(reply.progress, log),
         pageCount: readPageCount(reply.pageCount, log),
-        error: typeof error === 'string' ? (0,src_text/* clean */.u)(error) || undefined : undefined,
+        error: typeof error === 'string' ? (0,src_text/* clean */.uH)(error) || undefined : undefined,
     };
 }
 function readPercent(progress, log) {
@@ -32622,11 +32632,13 @@ function readPageCount(pageCount, log) {
 function toStartedJob(reply, log) {
     const { jobId } = reply;
     if (typeof jobId !== 'string' || !idPattern.test(jobId)) {
-        const seen = (0,src_text/* clean */.u)(String(jobId), 80);
+        const seen = (0,src_text/* clean */.uH)(String(jobId), 80);
         throw new errors/* Failure */.HR('protocol', `The export was started, but its job id is unusable: "${seen}".`);
     }
     return toExportJob(reply, jobId, log);
 }
+/** A job that was just started may not be visible everywhere yet. */
+const visibleAfterMs = 30_000;
 /** A last look at the job this long before the end leaves time for the link. */
 const lastLookMs = 10_000;
 /**
@@ -32640,7 +32652,10 @@ async function waitForExport(id, started, dependencies) {
     const { client, clock, log, deadline, signal, onJob } = dependencies;
     const startedMs = clock.nowMs();
     const reserveMs = Math.min(lastLookMs, deadline.remainingMs() / 10);
-    const look = async () => toExportJob(await client.readExport(id, started !== undefined), id, log);
+    const look = async () => {
+        const isNew = started !== undefined && clock.nowMs() - startedMs < visibleAfterMs;
+        return toExportJob(await client.readExport(id, isNew), id, log);
+    };
     for (let job = started ?? (await look());; job = await look()) {
         onJob(job);
         if (job.status === 'completed')
@@ -32669,7 +32684,7 @@ function outOfTime({ id, status, percent, pageCount }, elapsedMs) {
         pageCount === undefined ? [] : [`${pageCount} pages`],
     ].flat();
     const state = [status, ...numbers].join(', ');
-    return new errors/* Failure */.HR('timeout', `Stopped waiting after ${(0,units/* formatDuration */.a3)(elapsedMs)}: export job ${id} had not ended yet (${state}).`);
+    return new errors/* Failure */.HR('timeout', `Stopped waiting after ${(0,units/* formatDuration */.a3)(elapsedMs)}: export job ${id} had not ended yet (${state}).`, { advice: 'Raise `timeout-minutes`, or resume the wait later.' });
 }
 
 ;// CONCATENATED MODULE: ./src/inputs.ts
@@ -32726,19 +32741,21 @@ class InvalidInputs extends errors/* Failure */.HR {
 function readInputs(read, warn, places) {
     const problems = [];
     const pastedKey = read('api-key').trim();
+    const holdsKey = (text) => pastedKey.length >= src_text/* shortestSecretLength */.hX && text.includes(pastedKey);
     /** The value of an input by a reader that throws its problem as a string. */
     function take(name, parse, fallback) {
         const text = read(name).trim();
         if (text === '')
             return fallback;
+        // What is pasted into the wrong place must be neither used nor repeated.
+        if (name !== 'api-key' && holdsKey(text)) {
+            problems.push(`\`${name}\` holds the API key, which belongs into \`api-key\` alone.`);
+            return fallback;
+        }
         const result = attempt(() => parse(text, name));
         if ('value' in result)
             return result.value;
-        // What is pasted into the wrong place must not be repeated.
-        const holdsKey = name !== 'api-key' && pastedKey.length >= 8 && text.includes(pastedKey);
-        problems.push(holdsKey
-            ? `\`${name}\` holds the API key, which belongs into \`api-key\` alone.`
-            : result.problem);
+        problems.push(result.problem);
         return fallback;
     }
     const apiKey = take('api-key', parseApiKey, '');
@@ -32860,7 +32877,7 @@ function parseBaseUrl(text) {
     if (isWeb ? url.username !== '' || url.password !== '' : text.includes('@')) {
         throw new Problem('`base-url` holds a user name or password; the key goes into `api-key`.');
     }
-    const seen = (0,src_text/* clean */.u)(text.replace(/[?#].*/, ''), 200);
+    const seen = (0,src_text/* clean */.uH)(text.replace(/[?#].*/, ''), 200);
     if (!isWeb) {
         const bare = seen.replace(/^\/+/, '');
         const isHost = !bare.includes('://') && URL.parse(`https://${bare}`)?.hostname.includes('.');
@@ -32892,7 +32909,7 @@ function parseDomain(text) {
     const suggestion = guess !== undefined && isHostName(guess)
         ? `did you mean ${guess}?`
         : 'for example docs.example.com.';
-    throw new Problem(`\`domain\` is the host name of the site, without scheme, port or path ("${(0,src_text/* clean */.u)(text, 200)}"): ${suggestion}`);
+    throw new Problem(`\`domain\` is the host name of the site, without scheme, port or path ("${(0,src_text/* clean */.uH)(text, 200)}"): ${suggestion}`);
 }
 function isHostName(host) {
     return (host.length <= 253 &&
@@ -32903,7 +32920,7 @@ function isHostName(host) {
 function parseId(text, name) {
     if (idPattern.test(text))
         return text;
-    throw new Problem(`\`${name}\` is not an id: letters, digits, - and _, at most 128 ("${(0,src_text/* clean */.u)(text, 80)}").`);
+    throw new Problem(`\`${name}\` is not an id: letters, digits, - and _, at most 128 ("${(0,src_text/* clean */.uH)(text, 80)}").`);
 }
 function parseVersion(text) {
     if (/^[\x20-\x7e]{1,128}$/.test(text))
@@ -32917,21 +32934,21 @@ function parsePaths(text) {
 function parsePath(text, name, workspace) {
     // eslint-disable-next-line no-control-regex
     if (/[\u0000-\u001f\u007f]/.test(text)) {
-        throw new Problem(`\`${name}\` holds a control character ("${(0,src_text/* clean */.u)(text, 200)}").`);
+        throw new Problem(`\`${name}\` holds a control character ("${(0,src_text/* clean */.uH)(text, 200)}").`);
     }
     return external_node_path_default().resolve(workspace, text);
 }
 function parseValuesKey(text) {
     if (keyPattern.test(text))
         return text;
-    throw new Problem(`\`values-key\` is a name, or names with dots between them, such as docs.staticExport ("${(0,src_text/* clean */.u)(text, 80)}").`);
+    throw new Problem(`\`values-key\` is a name, or names with dots between them, such as docs.staticExport ("${(0,src_text/* clean */.uH)(text, 80)}").`);
 }
 /** Kept as written, since it may hold `{sha256}`; read as a URL only to find mistakes. */
 function parseValuesBundleUrl(text) {
     const url = URL.parse(text.replaceAll('{sha256}', '0'.repeat(64)));
     if (/^[\x21-\x7e]+$/.test(text) && url && /^https?:$/.test(url.protocol))
         return text;
-    throw new Problem(`\`values-bundle-url\` is not an http address in printable ASCII ("${(0,src_text/* clean */.u)(text, 200)}").`);
+    throw new Problem(`\`values-bundle-url\` is not an http address in printable ASCII ("${(0,src_text/* clean */.uH)(text, 200)}").`);
 }
 function decimal(min, max, unit) {
     return (text, name) => {
@@ -32939,7 +32956,7 @@ function decimal(min, max, unit) {
         if (value > 0 && value >= min && value <= max)
             return value;
         const range = min === 0 ? `above 0 and at most ${max}` : `from ${min} to ${max}`;
-        throw new Problem(`\`${name}\` is a number of ${unit} ${range}, without a unit ("${(0,src_text/* clean */.u)(text, 40)}").`);
+        throw new Problem(`\`${name}\` is a number of ${unit} ${range}, without a unit ("${(0,src_text/* clean */.uH)(text, 40)}").`);
     };
 }
 /** The booleans of YAML 1.2's core schema, as `core.getBooleanInput` reads them. */
@@ -32948,7 +32965,7 @@ function parseBoolean(text, name) {
         return true;
     if (/^(?:false|False|FALSE)$/.test(text))
         return false;
-    throw new Problem(`\`${name}\` is true or false ("${(0,src_text/* clean */.u)(text, 40)}").`);
+    throw new Problem(`\`${name}\` is true or false ("${(0,src_text/* clean */.uH)(text, 40)}").`);
 }
 
 ;// CONCATENATED MODULE: ./src/outputs.ts
@@ -33002,23 +33019,26 @@ function emptyReceipt() {
 }
 
 ;// CONCATENATED MODULE: ./src/report.ts
-/** The runner cuts annotations at 4,096 characters. */
-const maxAnnotationLength = 3_900;
+/** Of the 4,096 characters after which the runner cuts an annotation, what the rest of it leaves. */
+const maxMessageLength = 2_400;
 /** The annotation of a failed run: what failed, on which job, what was tried, what to do next. */
 function toAnnotation(failure, receipt) {
     const { message, serverSaid, tried, advice } = failure;
     const outlook = toOutlook(failure, receipt);
     const lines = [
-        message,
+        shorten(message),
         serverSaid === undefined ? undefined : `The service said: "${serverSaid}"`,
         tried === undefined ? undefined : `Given up after ${tried}.`,
         `What to do: ${advice}`,
         outlook && `${outlook.text} Run this step again with:\n    job-id: ${outlook.jobId}`,
+        outlook || receipt.jobId === undefined ? undefined : `Export job: ${receipt.jobId}`,
     ];
-    return lines
-        .filter((line) => line !== undefined)
-        .join('\n')
-        .slice(0, maxAnnotationLength);
+    return lines.filter((line) => line !== undefined).join('\n');
+}
+function shorten(message) {
+    if (message.length <= maxMessageLength)
+        return message;
+    return `${message.slice(0, maxMessageLength).toWellFormed()}…`;
 }
 /** What is left to build on after a failure: undefined when no job was seen, or nothing is to be expected of it. */
 function toOutlook({ code }, { jobId, job }) {
@@ -33047,7 +33067,7 @@ async function followAgentJob(request, exportEnded, dependencies) {
     try {
         const startedMs = clock.nowMs();
         const look = async () => {
-            const reply = await client.readAgentJob(request.projectId, request.jobId);
+            const reply = await client.readAgentJob(request.projectId, request.jobId, request.wait);
             const job = toAgentJob(reply, log);
             onAgentJob(job);
             return job;
@@ -33089,26 +33109,36 @@ function toAgentJob(reply, log) {
     if (typeof prLink === 'string' && !link) {
         log.warning('The pull request link of the agent job is not a plain https link; it is left out.');
     }
-    return { status: (0,src_text/* clean */.u)(reply.status, 40), prLink: link?.href, pullRequest: undefined };
+    return { status: (0,src_text/* clean */.uH)(reply.status, 40), prLink: link?.href, pullRequest: undefined };
 }
 function toPullRequestLink(link) {
-    const url = (0,src_text/* clean */.u)(link, 2_000) === link ? URL.parse(link) : null;
+    const url = (0,src_text/* clean */.uH)(link, 2_000) === link ? URL.parse(link) : null;
     if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '')
         return undefined;
     return url;
 }
+/** Nicer words for a link are not worth a longer wait. */
+const maxReadMs = 10_000;
 /** Reads title and state where the host allows it; elsewhere the plain link is enough. */
 async function addPullRequest(job, dependencies) {
     const address = job.prLink && pullRequestAddress(new URL(job.prLink), dependencies.serverUrl);
     if (!address)
         return;
+    const { clock, deadline, signal, readPullRequest } = dependencies;
+    const patience = new AbortController();
+    const stopTimer = clock.timer(Math.min(maxReadMs, deadline.remainingMs()), () => {
+        patience.abort(new Error('no answer in time'));
+    });
     try {
-        const pullRequest = await dependencies.readPullRequest(address, dependencies.signal);
+        const pullRequest = await readPullRequest(address, AbortSignal.any([signal, patience.signal]));
         dependencies.onAgentJob({ ...job, pullRequest });
     }
     catch (error) {
         const reason = Error.isError(error) ? error.message : String(error);
-        dependencies.log.debug(`The pull request could not be read: ${(0,src_text/* clean */.u)(reason, 200)}`);
+        dependencies.log.debug(`The pull request could not be read: ${(0,src_text/* clean */.uH)(reason, 200)}`);
+    }
+    finally {
+        stopTimer();
     }
 }
 /** Owner, repository and number of a pull request on that server; undefined for anything else. */
@@ -33196,13 +33226,36 @@ function readSizeBytes(sizeBytes) {
         return undefined;
     if (Number.isSafeInteger(sizeBytes) && Number(sizeBytes) > 0)
         return Number(sizeBytes);
-    const seen = typeof sizeBytes === 'object' ? 'an object' : (0,src_text/* clean */.u)(JSON.stringify(sizeBytes), 40);
+    const seen = typeof sizeBytes === 'object' ? 'an object' : (0,src_text/* clean */.uH)(JSON.stringify(sizeBytes), 40);
     throw new errors/* Failure */.HR('protocol', `The service reports an impossible \`sizeBytes\`: ${seen}.`);
 }
 
 ;// CONCATENATED MODULE: ./src/client.ts
 const schemas = () => Promise.all(/* import() */[__nccwpck_require__.e(691), __nccwpck_require__.e(11)]).then(__nccwpck_require__.bind(__nccwpck_require__, 9011));
 const unknownJobAdvice = 'There is no such job for this key: it may have been deleted, or belong to another organisation. Is `base-url` the root of the Admin API, without /v1?';
+const busyAdvice = 'The service is busy with this job. Run again with `job-id` in a while.';
+/** What may have been started unseen makes some ways out better than others. */
+function startAdvice(code, unknownFates) {
+    const unseen = unknownFates > 0
+        ? ' If an export was started unseen, its job id is known only to the service: a new one may run beside it.'
+        : '';
+    switch (code) {
+        case 'bad-request':
+            return 'Check `domain` (a host name of a site that this key may export), `paths` (page paths, one a line) and `version`.';
+        case 'conflict':
+            return unknownFates > 0
+                ? 'Another export of this site is running, and the first request of this run probably started it. Wait until it has ended, then run again.'
+                : 'Another export of this site is running. Find its job id in the run that started it and pass it as `job-id`, or wait until it has ended.';
+        case 'rate-limited':
+            return 'Exports are limited in number by the hour: wait, or attach to a finished export with `job-id`.';
+        case 'timeout':
+            return `Raise \`timeout-minutes\`, or find out why the Admin API is slow.${unseen}`;
+        case 'cancelled':
+            return `Run again when you are ready.${unseen}`;
+        default:
+            return undefined;
+    }
+}
 function createClient(http) {
     return {
         startExport: ({ domain, version, paths }) => http.request({
@@ -33217,9 +33270,7 @@ function createClient(http) {
             maxTryMs: 45_000,
             retry: { maxTries: 4, minPersistenceMs: 0, repeatable: false },
             decode: async (json) => (await schemas()).startedExportJob.parse(json),
-            advice: (code, unknownFates) => code === 'conflict' && unknownFates > 0
-                ? 'Another export of this site is running, and the first request of this run probably started it. Wait until it has ended, then run again.'
-                : undefined,
+            advice: startAdvice,
         }),
         readExport: (jobId, justStarted) => http.request({
             purpose: 'read the status of the export',
@@ -33233,7 +33284,7 @@ function createClient(http) {
                 ...(justStarted ? { notYet: { status: 404, graceMs: 30_000 } } : {}),
             },
             decode: async (json) => (await schemas()).exportJob.parse(json),
-            advice: (code) => (code === 'not-found' ? unknownJobAdvice : undefined),
+            advice: (code) => ({ 'not-found': unknownJobAdvice, conflict: busyAdvice })[code],
         }),
         createBundle: (jobId) => http.request({
             purpose: 'get the download link of the bundle',
@@ -33255,12 +33306,18 @@ function createClient(http) {
                 return 'The service says that the job has not finished, though its status was `completed`. Run again with `job-id` in a while.';
             },
         }),
-        readAgentJob: (projectId, jobId) => http.request({
+        readAgentJob: (projectId, jobId, patient) => http.request({
             purpose: 'read the agent job',
             method: 'GET',
             path: ['v2', 'agent', projectId, 'job', jobId],
             maxTryMs: 20_000,
-            retry: { maxTries: 3, minPersistenceMs: 0, repeatable: true },
+            retry: {
+                maxTries: 3,
+                minPersistenceMs: 0,
+                repeatable: true,
+                // A side dish may not hold up the link.
+                ...(patient ? {} : { maxTotalMs: 60_000 }),
+            },
             decode: async (json) => (await schemas()).agentJob.parse(json),
             advice: (code) => code === 'not-found'
                 ? 'Check `agent-project-id` (the API keys page of the dashboard shows it) and `agent-job-id`.'
@@ -33272,7 +33329,106 @@ function createClient(http) {
 
 // EXTERNAL MODULE: ./src/clock.ts
 var src_clock = __nccwpck_require__(9373);
+;// CONCATENATED MODULE: ./src/outcome.ts
+
+
+/** A reply that no repetition would improve. */
+function unusable(reason) {
+    return { ok: false, fault: { kind: 'hopeless', delivered: true }, code: 'protocol', reason };
+}
+const codeOfNetworkFault = {
+    connection: 'network',
+    'body-cut': 'network',
+    tls: 'tls',
+    'not-tls': 'tls',
+    proxy: 'proxy',
+    'not-http': 'protocol',
+    'body-too-large': 'protocol',
+};
+const silenceAdvice = 'Is `base-url` the address of the Admin API, and does a firewall or a proxy hold its answers back? If not, it has a problem of its own: try again later.';
+/** By the code of the fault, where the advice of its kind does not fit. */
+const networkAdvice = {
+    CERT_HAS_EXPIRED: 'Its owner has to renew it. Check the clock of the runner, too.',
+    CERT_NOT_YET_VALID: 'Check the clock of the runner.',
+    ERR_TLS_CERT_ALTNAME_INVALID: 'Check the host name in `base-url`.',
+};
+function outcomeOfNetworkFault(error, host) {
+    const { kind, code, delivered, message } = error;
+    const fault = { kind: 'connection', code, delivered };
+    const place = kind === 'proxy' ? `on the way to ${host}` : host;
+    const reason = `${message} (${place}, ${code})`;
+    const advice = kind === 'not-tls' ? 'Check the scheme and the port of `base-url`.' : networkAdvice[code];
+    return { ok: false, fault, code: codeOfNetworkFault[kind], reason, advice, cause: error };
+}
+const codeOfStatus = {
+    400: 'bad-request',
+    401: 'auth',
+    403: 'forbidden',
+    404: 'not-found',
+    408: 'server',
+    409: 'conflict',
+    425: 'server',
+    429: 'rate-limited',
+};
+const redirects = new Set([301, 302, 303, 307, 308]);
+function outcomeOfStatus(reply, parseJson, retryAfterMs) {
+    const { status, headers } = reply;
+    const fault = { kind: 'status', status, retryAfterMs };
+    const code = codeOfStatus[status] ?? (status >= 500 && status < 600 ? 'server' : 'protocol');
+    if (redirects.has(status)) {
+        const target = URL.parse(headers.location ?? '')?.host;
+        const reason = `HTTP ${status}, a redirect${target ? ` to ${(0,src_text/* clean */.uH)(target, 100)}` : ''}, which is not followed, since the key would go with it`;
+        const advice = 'Set `base-url` to the address where the Admin API itself answers.';
+        return { ok: false, fault, code, reason, advice };
+    }
+    const serverSaid = errorText(reply, parseJson);
+    const reason = serverSaid === undefined ? `HTTP ${status} with ${describeBody(reply)}` : `HTTP ${status}`;
+    return { ok: false, fault, code, reason, serverSaid };
+}
+/** The message of an error body, `{"error": string}` (admin-api.md, section 2.2), cleaned. */
+function errorText({ body }, parseJson) {
+    try {
+        const json = parseJson(body);
+        if (typeof json !== 'object' || json === null || !Object.hasOwn(json, 'error'))
+            return undefined;
+        const { error } = json;
+        if (error === null || error === undefined)
+            return undefined;
+        return (0,src_text/* clean */.uH)(typeof error === 'string' ? error : JSON.stringify(error)) || undefined;
+    }
+    catch {
+        return undefined;
+    }
+}
+/** What a body is, not what it says: pages of proxies and gateways belong in no log. */
+function describeBody({ body, headers }) {
+    if (body.trim() === '')
+        return 'an empty body';
+    const size = (0,units/* formatBytes */.z3)(Buffer.byteLength(body));
+    if (/^\s*<(?:!doctype|html|head|body)/i.test(body))
+        return `an HTML page (${size})`;
+    const type = (0,src_text/* clean */.uH)(headers['content-type']?.split(';')[0] ?? '', 60);
+    return type ? `a body of ${size} (${type})` : `a body of ${size}`;
+}
+/** Where a reply departs from its schema, in a few words. */
+function shapeProblem(error) {
+    const issues = typeof error === 'object' && error && 'issues' in error && error.issues;
+    const first = Array.isArray(issues) ? issues[0] : undefined;
+    if (typeof first !== 'object' || first === null || !('message' in first)) {
+        return (0,src_text/* clean */.uH)(Error.isError(error) ? error.message : String(error), 120);
+    }
+    const path = 'path' in first && Array.isArray(first.path) ? first.path.join('.') : '';
+    const expected = 'expected' in first ? String(first.expected) : 'another value';
+    const article = /^[aeiou]/.test(expected) ? 'an' : 'a';
+    if (path === '')
+        return `it is not ${article} ${expected}`;
+    if (String(first.message).endsWith('received undefined'))
+        return `\`${path}\` is missing`;
+    return (0,src_text/* clean */.uH)(`\`${path}\` is not ${article} ${expected}`, 120);
+}
+
 ;// CONCATENATED MODULE: ./src/http.ts
+
 
 
 
@@ -33280,8 +33436,6 @@ var src_clock = __nccwpck_require__(9373);
 
 const maxJsonBytes = 1024 * 1024;
 const tolerableSkewMs = 120_000;
-/** Shorter ones are warned about (inputs.ts). */
-const shortestKey = 16;
 function createHttp(dependencies) {
     const { baseUrl, apiKey, network, clock, log, deadline, signal } = dependencies;
     let serverDate;
@@ -33298,7 +33452,7 @@ function createHttp(dependencies) {
             if (isFateUnknown(fault))
                 unknownFates += 1;
             const elapsedMs = clock.nowMs() - startedMs;
-            const remainingMs = deadline.remainingMs();
+            const remainingMs = Math.min(deadline.remainingMs(), (operation.retry.maxTotalMs ?? Infinity) - elapsedMs);
             const decision = afterFailedTry(operation.retry, {
                 fault,
                 tries,
@@ -33313,8 +33467,8 @@ function createHttp(dependencies) {
                 const ending = {
                     enough: '',
                     permanent: '',
-                    deadline: ' The time of this step (`timeout-minutes`) does not allow another try.',
-                    'asked-too-long': ` The service asks to wait ${(0,units/* formatDuration */.a3)(askedMs)}, longer than the ${(0,units/* formatDuration */.a3)(remainingMs)} that this step has left.`,
+                    deadline: ' The time that is left does not allow another try.',
+                    'asked-too-long': ` The service asks to wait ${(0,units/* formatDuration */.a3)(askedMs)}, longer than the ${(0,units/* formatDuration */.a3)(remainingMs)} that are left for it.`,
                 }[decision.why];
                 const doubt = operation.retry.repeatable || unknownFates === 0 || code === 'conflict'
                     ? ''
@@ -33342,7 +33496,7 @@ function createHttp(dependencies) {
         const tryMs = Math.min(operation.maxTryMs, deadline.remainingMs());
         if (tryMs <= 0) {
             const reason = 'the time of this step (`timeout-minutes`) is over';
-            const fault = { kind: 'connection', code: 'OUT_OF_TIME', delivered: false };
+            const fault = { kind: 'hopeless', delivered: false };
             return { ok: false, fault, code: 'timeout', reason };
         }
         const stopTimer = clock.timer(tryMs, () => {
@@ -33362,10 +33516,11 @@ function createHttp(dependencies) {
                 maxBodyBytes: maxJsonBytes,
             }, AbortSignal.any([signal, patience.signal]));
             noteServerDate(reply);
-            return await interpret(operation, { ...reply, body: withoutKey(reply.body) });
+            return await interpret(operation, { ...reply, headers: withoutKey(reply.headers) });
         }
         catch (error) {
-            signal.throwIfAborted();
+            if (signal.aborted)
+                throw inDoubt(operation, signal.reason);
             if (patience.signal.aborted) {
                 return {
                     ok: false,
@@ -33384,22 +33539,38 @@ function createHttp(dependencies) {
         }
     }
     /** Whatever the service echoes, our key is not printed; a word of few letters might be anything else. */
-    function withoutKey(text) {
-        return apiKey.length < shortestKey ? text : text.replaceAll(apiKey, '***');
+    function redact(text) {
+        if (apiKey.length < src_text/* shortestSecretLength */.hX)
+            return text;
+        return text.replaceAll(apiKey, '***').replaceAll(encodeURIComponent(apiKey), '***');
+    }
+    function withoutKey(headers) {
+        const entries = Object.entries(headers);
+        return Object.fromEntries(entries.map(([name, value]) => [name, typeof value === 'string' ? redact(value) : value]));
+    }
+    /** The strings of a body as they are once read, so that no way of escaping hides the key in one of them. */
+    function parseJson(body) {
+        return JSON.parse(body, (_name, value) => typeof value === 'string' ? redact(value) : value);
+    }
+    /** An abort in the middle of a request that has an effect: nobody knows whether it had. */
+    function inDoubt(operation, reason) {
+        if (operation.retry.repeatable || !(reason instanceof errors/* Failure */.HR))
+            return reason;
+        return new errors/* Failure */.HR(reason.code, `${reason.message} The request to ${operation.purpose} was under way, and may be carried out all the same.`, { advice: operation.advice?.(reason.code, 1) });
     }
     async function interpret(operation, reply) {
         const { status, headers, body } = reply;
         if (status !== 200 && status !== 201 && status !== 202) {
             const retryAfterMs = parseRetryAfterMs(headers['retry-after'], serverWallMs());
-            return outcomeOfStatus(reply, retryAfterMs);
+            return outcomeOfStatus(reply, parseJson, retryAfterMs);
         }
         const encoding = headers['content-encoding'];
         if (encoding !== undefined && encoding !== 'identity') {
-            return unusable(`the reply is encoded as ${(0,src_text/* clean */.u)(encoding, 20)}, which was not asked for`);
+            return unusable(`the reply is encoded as ${(0,src_text/* clean */.uH)(encoding, 20)}, which was not asked for`);
         }
         let json;
         try {
-            json = JSON.parse(body);
+            json = parseJson(body);
         }
         catch {
             const reason = `the reply is not JSON but ${describeBody(reply)}`;
@@ -33439,105 +33610,15 @@ function endpoint(baseUrl, path) {
     url.pathname = [url.pathname.replace(/\/+$/, ''), ...path.map(encodeURIComponent)].join('/');
     return url;
 }
-/** A reply that no repetition would improve. */
-function unusable(reason) {
-    return {
-        ok: false,
-        fault: { kind: 'connection', code: 'UNUSABLE', delivered: true },
-        code: 'protocol',
-        reason,
-    };
-}
-const codeOfNetworkFault = {
-    connection: 'network',
-    'body-cut': 'network',
-    tls: 'tls',
-    'not-tls': 'tls',
-    proxy: 'proxy',
-    'not-http': 'protocol',
-    'body-too-large': 'protocol',
-};
-const silenceAdvice = 'Is `base-url` the address of the Admin API, and does a firewall or a proxy hold its answers back? If not, it has a problem of its own: try again later.';
-/** By the code of the fault, where the advice of its kind does not fit. */
-const networkAdvice = {
-    CERT_HAS_EXPIRED: 'Its owner has to renew it. Check the clock of the runner, too.',
-    CERT_NOT_YET_VALID: 'Check the clock of the runner.',
-    ERR_TLS_CERT_ALTNAME_INVALID: 'Check the host name in `base-url`.',
-};
-function outcomeOfNetworkFault(error, host) {
-    const { kind, code, delivered, message } = error;
-    const fault = { kind: 'connection', code, delivered };
-    const place = kind === 'proxy' ? `on the way to ${host}` : host;
-    const reason = `${message} (${place}, ${code})`;
-    const advice = kind === 'not-tls' ? 'Check the scheme and the port of `base-url`.' : networkAdvice[code];
-    return { ok: false, fault, code: codeOfNetworkFault[kind], reason, advice, cause: error };
-}
-const codeOfStatus = {
-    400: 'bad-request',
-    401: 'auth',
-    403: 'forbidden',
-    404: 'not-found',
-    408: 'server',
-    409: 'conflict',
-    425: 'server',
-    429: 'rate-limited',
-};
-function outcomeOfStatus(reply, retryAfterMs) {
-    const { status, headers } = reply;
-    const fault = { kind: 'status', status, retryAfterMs };
-    const code = codeOfStatus[status] ?? (status >= 500 && status < 600 ? 'server' : 'protocol');
-    if (status >= 300 && status < 400) {
-        const target = URL.parse(headers.location ?? '')?.host;
-        const reason = `HTTP ${status}, a redirect${target ? ` to ${(0,src_text/* clean */.u)(target, 100)}` : ''}, which is not followed, since the key would go with it`;
-        const advice = 'Set `base-url` to the address where the Admin API itself answers.';
-        return { ok: false, fault, code, reason, advice };
-    }
-    const serverSaid = errorText(reply);
-    const reason = serverSaid === undefined ? `HTTP ${status} with ${describeBody(reply)}` : `HTTP ${status}`;
-    return { ok: false, fault, code, reason, serverSaid };
-}
-/** The message of an error body, `{"error": string}` (admin-api.md, section 2.2), cleaned. */
-function errorText({ body }) {
-    try {
-        const json = JSON.parse(body);
-        if (typeof json !== 'object' || json === null || !Object.hasOwn(json, 'error'))
-            return undefined;
-        const { error } = json;
-        if (error === null || error === undefined)
-            return undefined;
-        return (0,src_text/* clean */.u)(typeof error === 'string' ? error : JSON.stringify(error)) || undefined;
-    }
-    catch {
-        return undefined;
-    }
-}
-/** What a body is, not what it says: pages of proxies and gateways belong in no log. */
-function describeBody({ body, headers }) {
-    if (body.trim() === '')
-        return 'an empty body';
-    const size = (0,units/* formatBytes */.z3)(Buffer.byteLength(body));
-    if (/^\s*<(?:!doctype|html|head|body)/i.test(body))
-        return `an HTML page (${size})`;
-    const type = (0,src_text/* clean */.u)(headers['content-type']?.split(';')[0] ?? '', 60);
-    return type ? `a body of ${size} (${type})` : `a body of ${size}`;
-}
-/** Where a reply departs from its schema, in a few words. */
-function shapeProblem(error) {
-    const issues = typeof error === 'object' && error && 'issues' in error && error.issues;
-    const first = Array.isArray(issues) ? issues[0] : undefined;
-    if (typeof first !== 'object' || first === null || !('message' in first)) {
-        return (0,src_text/* clean */.u)(Error.isError(error) ? error.message : String(error), 120);
-    }
-    const path = 'path' in first && Array.isArray(first.path) ? first.path.join('.') : '';
-    return (0,src_text/* clean */.u)(`${path === '' ? 'the whole' : path}: ${String(first.message)}`, 120);
-}
 
 ;// CONCATENATED MODULE: ./src/progress.ts
+
 
 const longestSilenceMs = 60_000;
 /** A look this long after the last line is logged, changed or not: it is fresher than what a minute's silence would repeat. */
 const refreshMs = 45_000;
 const worthALinePoints = 5;
+const worthALineMs = 15_000;
 const stallMs = 5 * 60_000;
 const bigStepBackPoints = 20;
 function createProgress(log, clock) {
@@ -33587,12 +33668,12 @@ function createProgress(log, clock) {
             return false;
         // Without a percentage, the number of pages is all there is to show.
         if (seen.percent === undefined)
-            return nowMs - logged.atMs >= refreshMs / 3;
+            return nowMs - logged.atMs >= worthALineMs;
         return Math.abs(seen.percent - (last.percent ?? 0)) >= worthALinePoints;
     }
     function report(nowMs) {
         const facts = job && waitingFor === undefined
-            ? [...describe(job, samples), ...describeStillness(nowMs - changedMs)]
+            ? [...describe(job), ...describeSpeed(job, samples, nowMs - changedMs)]
             : [`waiting for ${waitingFor ?? ''}`];
         log.info(`[${(0,units/* formatElapsed */.C7)(nowMs - startedMs)}] ${facts.join(' · ')}`);
         logged = { job, atMs: nowMs };
@@ -33614,10 +33695,7 @@ function isChange(before, after) {
         before.percent !== after.percent ||
         before.pageCount !== after.pageCount);
 }
-function describeStillness(durationMs) {
-    return durationMs < refreshMs ? [] : [`no change for ${(0,units/* formatDuration */.a3)(durationMs)}`];
-}
-function describe(job, samples) {
+function describe(job) {
     const facts = [job.status];
     if (job.status === 'queued' && !job.pageCount)
         return facts;
@@ -33625,23 +33703,30 @@ function describe(job, samples) {
         facts.push(`${Math.floor(job.percent)} %`);
     if (job.pageCount !== undefined)
         facts.push((0,units/* count */.U9)(job.pageCount, 'page'));
-    if (job.status === 'completed' || job.status === 'failed')
-        return facts;
-    const { pagesPerSecond, remainingMs } = estimate(samples);
-    if (pagesPerSecond !== undefined)
-        facts.push(formatRate(pagesPerSecond));
-    if (remainingMs !== undefined)
-        facts.push(`about ${(0,units/* formatDuration */.a3)(remainingMs)} left`);
     return facts;
+}
+/** How fast the job is and how long it will take, or for how long nothing has happened. */
+function describeSpeed(job, samples, stillMs) {
+    if (hasEnded(job))
+        return [];
+    if (stillMs >= refreshMs)
+        return [`no change for ${(0,units/* formatDuration */.a3)(stillMs)}`];
+    const { pagesPerSecond, remainingMs } = estimate(samples);
+    return [
+        ...(pagesPerSecond === undefined ? [] : [formatRate(pagesPerSecond)]),
+        ...(remainingMs === undefined ? [] : [`about ${(0,units/* formatDuration */.a3)(remainingMs)} left`]),
+    ];
 }
 function formatRate(pagesPerSecond) {
     const [rate, unit] = pagesPerSecond >= 1 ? [pagesPerSecond, 'pages/s'] : [pagesPerSecond * 60, 'pages/min'];
     return `${rate >= 9.95 ? rate.toFixed(0) : rate.toFixed(1)} ${unit}`;
 }
-/** How fast the export is, over the last minute or so, and how long it will take if it stays so. */
+/** How fast the export is, over the last third of its time or a minute, and how long it will take if it stays so. */
 function estimate(samples) {
     const last = samples.at(-1);
-    const first = last && samples.find(({ atMs }) => atMs >= last.atMs - longestSilenceMs);
+    // A short window follows changes, a long one keeps few and far pages from swinging the figures.
+    const windowMs = last && Math.max(60_000, last.atMs / 3);
+    const first = last && samples.find(({ atMs }) => atMs >= last.atMs - (windowMs ?? 0));
     const spanMs = last && first ? last.atMs - first.atMs : 0;
     if (!last || !first || spanMs <= 0)
         return { pagesPerSecond: undefined, remainingMs: undefined };
@@ -33692,6 +33777,7 @@ async function run(inputs, dependencies, receipt) {
     try {
         const { id, started } = await startOrAttach();
         receipt.jobId = id;
+        receipt.job = started;
         dependencies.onJobId(id);
         if (inputs.agentJob) {
             followed = followAgentJob(inputs.agentJob, exportEnd.promise, agentDependencies());
@@ -33715,7 +33801,7 @@ async function run(inputs, dependencies, receipt) {
         const { domain = '', jobId, version, paths } = inputs;
         if (jobId !== undefined) {
             log.info(`Attached to export job ${jobId}`);
-            return { id: jobId };
+            return { id: jobId, started: undefined };
         }
         const reply = await timed('start', () => client.startExport({ domain, version, paths }));
         const started = toStartedJob(reply, log);
@@ -33834,7 +33920,7 @@ function toSummary(facts) {
 }
 function heading({ inputs, receipt, failure }) {
     const site = inputs?.domain ?? (receipt.jobId === undefined ? undefined : `job ${receipt.jobId}`);
-    const of = site === undefined ? '' : ` of ${(0,src_text/* escapeMarkdown */.F)(site)}`;
+    const of = site === undefined ? '' : ` of ${(0,src_text/* escapeMarkdown */.FV)(site)}`;
     if (!failure)
         return `## ✅ Static export${of}`;
     if (failure.code === 'cancelled')
@@ -33851,17 +33937,17 @@ function failureBlock(failure, receipt) {
         ...items.map((item) => `> - ${escapeProse(item.replace(/^- /, ''))}`),
         ...(serverSaid === undefined
             ? []
-            : ['>', `> The service said: “${(0,src_text/* escapeMarkdown */.F)(serverSaid)}”`]),
+            : ['>', `> The service said: “${(0,src_text/* escapeMarkdown */.FV)(serverSaid)}”`]),
         ...(tried === undefined ? [] : ['>', `> Given up after ${tried}.`]),
         '>',
         `> **What to do:** ${advice}`, // our own words, in Markdown
-        ...(outlook ? ['>', `> ${(0,src_text/* escapeMarkdown */.F)(outlook.text)} The lines below pick it up.`] : []),
+        ...(outlook ? ['>', `> ${(0,src_text/* escapeMarkdown */.FV)(outlook.text)} The lines below pick it up.`] : []),
     ];
     return lines.join('\n');
 }
 /** A sentence of ours with outside text in it: escaped, but the names of inputs stay set as code. */
 function escapeProse(text) {
-    return (0,src_text/* escapeMarkdown */.F)(text).replace(/&#96;([a-z-]+)&#96;/g, '<code>$1</code>');
+    return (0,src_text/* escapeMarkdown */.FV)(text).replace(/&#96;([a-z-]+)&#96;/g, '<code>$1</code>');
 }
 function table(facts) {
     const { receipt, inputs, startedWallMs, durationMs } = facts;
@@ -33869,18 +33955,18 @@ function table(facts) {
     if (!inputs)
         return undefined;
     const rows = [
-        ['Site', inputs.domain && (0,src_text/* escapeMarkdown */.F)(inputs.domain)],
-        ['Version', inputs.version && (0,src_text/* escapeMarkdown */.F)(inputs.version)],
+        ['Site', inputs.domain && (0,src_text/* escapeMarkdown */.FV)(inputs.domain)],
+        ['Version', inputs.version && (0,src_text/* escapeMarkdown */.FV)(inputs.version)],
         ['Pages', pages(job?.pageCount, inputs.paths.length)],
         ['Archive', archive(delivery.sizeBytes ?? bundle?.sizeBytes, delivery.bundleSha256)],
         ['Unpacked', unpacked(delivery)],
         [
             'Link',
             bundle &&
-                `works until **${(0,units/* formatUtc */.ay)(bundle.expiresAtMs)}**<br>${(0,src_text/* escapeMarkdown */.F)(describeLink(bundle.url))}`,
+                `works until **${(0,units/* formatUtc */.ay)(bundle.expiresAtMs)}**<br>${(0,src_text/* escapeMarkdown */.FV)(describeLink(bundle.url))}`,
         ],
-        ['Job', receipt.jobId && `<code>${(0,src_text/* escapeMarkdown */.F)(receipt.jobId)}</code>${jobStatus(facts)}`],
-        ['Admin API', (0,src_text/* escapeMarkdown */.F)(inputs.baseUrl.host)],
+        ['Job', receipt.jobId && `<code>${(0,src_text/* escapeMarkdown */.FV)(receipt.jobId)}</code>${jobStatus(facts)}`],
+        ['Admin API', (0,src_text/* escapeMarkdown */.FV)(inputs.baseUrl.host)],
         ['Agent job', agentJob && agentRow(agentJob)],
         ['Took', duration(durationMs, phaseMs)],
         ['When', (0,units/* formatUtc */.ay)(startedWallMs)],
@@ -33910,14 +33996,14 @@ function jobStatus({ receipt: { job }, failure, inputs }) {
         return attached;
     const showPercent = job.percent !== undefined && job.status !== 'completed';
     const percent = showPercent ? ` at ${Math.floor(job.percent)} %` : '';
-    return `${attached}, last seen ${(0,src_text/* escapeMarkdown */.F)(job.status)}${percent}`;
+    return `${attached}, last seen ${(0,src_text/* escapeMarkdown */.FV)(job.status)}${percent}`;
 }
 function agentRow({ status, prLink, pullRequest }) {
     if (prLink === undefined)
-        return `${(0,src_text/* escapeMarkdown */.F)(status)}, no pull request`;
+        return `${(0,src_text/* escapeMarkdown */.FV)(status)}, no pull request`;
     const title = pullRequest?.title.trim() ? pullRequest.title : prLink;
     const state = pullRequest ? ` (${pullRequest.state})` : '';
-    return `${(0,src_text/* escapeMarkdown */.F)(status)}: <a href="${(0,src_text/* escapeMarkdown */.F)(prLink, 2_000)}">${(0,src_text/* escapeMarkdown */.F)(title, 200)}</a>${state}`;
+    return `${(0,src_text/* escapeMarkdown */.FV)(status)}: <a href="${(0,src_text/* escapeMarkdown */.FV)(prLink, 2_000)}">${(0,src_text/* escapeMarkdown */.FV)(title, 200)}</a>${state}`;
 }
 function duration(durationMs, phaseMs) {
     const slowestMs = Math.max(...phaseMs.values());
@@ -33997,12 +34083,14 @@ function againBlock({ receipt, inputs, failure }) {
 
 
 
-/** Prepares a run; nothing is read or sent before `run`. */
+/** Prepares a run; nothing is sent before `run`. */
 function createAction(dependencies) {
     const { runner, environment, clock } = dependencies;
     const receipt = emptyReceipt();
     const startedMs = clock.nowMs();
     const startedWallMs = clock.wallMs();
+    // Read by itself, so that it holds also when another input is wrong.
+    const writesSummary = !/^(?:false|False|FALSE)$/.test(runner.input('summary').trim());
     let inputs;
     let reported = false;
     return {
@@ -34010,7 +34098,7 @@ function createAction(dependencies) {
             try {
                 // Masked before anything can repeat it, also when it turns out to be no key.
                 const apiKey = runner.input('api-key').trim();
-                if (apiKey.length >= shortestMask)
+                if (apiKey.length >= src_text/* shortestSecretLength */.hX)
                     runner.mask(apiKey);
                 runner.checkOutputs();
                 inputs = readInputs((name) => runner.input(name), (message) => {
@@ -34021,7 +34109,7 @@ function createAction(dependencies) {
                     home: dependencies.machine.homeDirectory,
                 });
                 assertWritable(targetsOf(inputs.delivery), dependencies.disk);
-                if (inputs.githubToken.length >= shortestMask)
+                if (inputs.githubToken.length >= src_text/* shortestSecretLength */.hX)
                     runner.mask(inputs.githubToken);
                 logInputs(inputs);
                 await run(inputs, storyDependencies(inputs), receipt);
@@ -34041,7 +34129,7 @@ function createAction(dependencies) {
             return 1;
         reported = true;
         const end = writeOutputs(failure);
-        if (inputs?.summary ?? true) {
+        if (writesSummary) {
             const durationMs = clock.nowMs() - startedMs;
             runner.summary(toSummary({ receipt, inputs, failure: end, startedWallMs, durationMs }));
         }
@@ -34099,29 +34187,27 @@ function createAction(dependencies) {
     function logInputs(known) {
         const route = (0,src_network/* routeTo */.Bv)(known.baseUrl, environment);
         if (route.via === 'unusable-proxy') {
-            runner.warning('The proxy variable of the environment (HTTPS_PROXY or HTTP_PROXY) is not an http address; it is not used.');
+            runner.warning('The proxy variable of the environment (HTTPS_PROXY or HTTP_PROXY) is not an http address: requests may pass it by, or fail.');
         }
         const { baseUrl, domain, jobId, version, paths, timeoutMs, pollIntervalMs, agentJob } = known;
         const { bundleFile, siteDirectory, chartValues } = known.delivery;
         const lines = [
-            `Admin API: ${baseUrl.host}${baseUrl.pathname === '/' ? '' : (0,src_text/* clean */.u)(baseUrl.pathname)}`,
+            `Admin API: ${baseUrl.host}${baseUrl.pathname === '/' ? '' : (0,src_text/* clean */.uH)(baseUrl.pathname)}`,
             route.via === 'proxy' ? `Proxy: ${route.proxyHost}` : 'Proxy: none',
             domain && `Domain: ${domain}`,
             jobId && `Attach to job: ${jobId}`,
-            version && `Version: ${(0,src_text/* clean */.u)(version)}`,
-            paths.length > 0 && `Paths: ${(0,src_text/* clean */.u)(paths.join(', '))}`,
+            version && `Version: ${(0,src_text/* clean */.uH)(version)}`,
+            paths.length > 0 && `Paths: ${(0,src_text/* clean */.uH)(paths.join(', '))}`,
             `Timeout: ${(0,units/* formatDuration */.a3)(timeoutMs)}`,
             `Poll interval: ${pollIntervalMs === undefined ? 'adaptive' : (0,units/* formatDuration */.a3)(pollIntervalMs)}`,
-            bundleFile && `Archive to: ${(0,src_text/* clean */.u)(bundleFile)}`,
-            siteDirectory && `Site to: ${(0,src_text/* clean */.u)(siteDirectory)}`,
-            chartValues && `Chart values to: ${(0,src_text/* clean */.u)(chartValues.file)} (${chartValues.key})`,
+            bundleFile && `Archive to: ${(0,src_text/* clean */.uH)(bundleFile)}`,
+            siteDirectory && `Site to: ${(0,src_text/* clean */.uH)(siteDirectory)}`,
+            chartValues && `Chart values to: ${(0,src_text/* clean */.uH)(chartValues.file)} (${chartValues.key})`,
             agentJob && `Agent job: ${agentJob.jobId}${agentJob.wait ? ' (wait until it ends)' : ''}`,
         ];
         runner.details('Inputs', lines.filter((line) => typeof line === 'string'));
     }
 }
-/** A mask on fewer characters would blot out half of the log. */
-const shortestMask = 8;
 
 
 /***/ }),
@@ -34282,7 +34368,7 @@ function trying(target, work) {
 /** An error of the system as a Failure, with the free space when the disk is full. */
 function diskFailure(target, error) {
     const code = Error.isError(error) && 'code' in error ? String(error.code) : 'unknown error';
-    const name = (0,_text_js__WEBPACK_IMPORTED_MODULE_3__/* .clean */ .u)(target, 300);
+    const name = (0,_text_js__WEBPACK_IMPORTED_MODULE_3__/* .clean */ .uH)(target, 300);
     const full = code === 'ENOSPC' || code === 'EDQUOT';
     const reason = full ? `the disk is full (${freeSpace(target)})` : (reasons[code] ?? code);
     return new _errors_js__WEBPACK_IMPORTED_MODULE_2__/* .Failure */ .HR('disk', `${name}: ${reason}.`, { cause: error });
@@ -34291,6 +34377,7 @@ const reasons = {
     EACCES: 'permission denied',
     EPERM: 'permission denied',
     EROFS: 'the file system is read-only',
+    ENOTDIR: 'a file stands where a directory is needed',
     ENAMETOOLONG: 'the name is too long',
     EEXIST: 'something stands there already',
     ENOTEMPTY: 'the directory is not empty any more',
@@ -34360,16 +34447,16 @@ class Failure extends Error {
 }
 const generalAdvice = {
     config: 'Correct the inputs of this step; nothing was sent.',
-    environment: 'Run this action as a step of a workflow, on a runner that may write its own files.',
+    environment: 'Run this action as a step of a workflow, on a runner that may write its own files and has room for them.',
     auth: 'The API key may be wrong, revoked or expired (keys can have an end date). Create a new admin key on the API keys page of the dashboard and update the secret.',
     forbidden: 'Four causes are known: static export is not enabled for the organisation, the key lacks the `write` scope, the address of this runner is outside the allowlist of the key (GitHub-hosted runners change theirs), or the site is behind a login.',
-    'bad-request': 'Check `domain` (a host name of a site that this key may export) and `paths` (page paths, one a line).',
+    'bad-request': 'The service refused the request as it was; its answer tells why.',
     'not-found': 'Is `base-url` the root of the Admin API, without /v1?',
-    conflict: 'Another export of this site is running. Find its job id in the run that started it and pass it as `job-id`, or wait until it has ended.',
-    'rate-limited': 'Too many requests for now. Exports are limited in number by the hour: wait, or attach to a finished export with `job-id`.',
+    conflict: 'Something else is going on at the service. Try again in a while.',
+    'rate-limited': 'There were too many requests. Wait, then try again.',
     server: 'The Admin API has a problem of its own. Try again later.',
     network: 'Check `base-url`, the DNS and the firewall of the runner, and whether it needs a proxy (`HTTPS_PROXY`).',
-    timeout: 'Raise `timeout-minutes`, or resume the wait later.',
+    timeout: 'Raise `timeout-minutes`, or try again later.',
     tls: 'On a runner behind a TLS proxy, or with a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file.',
     proxy: 'Check `HTTPS_PROXY` and `NO_PROXY` on the runner, and the credentials in them.',
     protocol: 'The answer is not one of the Admin API. Check `base-url`, and whether a proxy or a login page stands in between.',
@@ -34385,7 +34472,7 @@ const generalAdvice = {
 function toFailure(error) {
     if (error instanceof Failure)
         return error;
-    return new Failure('internal', `Unexpected error: ${(0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .u)(describe(error))}`, { cause: error });
+    return new Failure('internal', `Unexpected error: ${(0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(describe(error))}`, { cause: error });
 }
 /** Anything can be thrown, also what cannot be made a string of. */
 function describe(error) {
@@ -34410,7 +34497,7 @@ __nccwpck_require__.a(module, async (__webpack_handle_async_dependencies__, __we
 /* harmony import */ var node_os__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_os__WEBPACK_IMPORTED_MODULE_0__);
 /* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1708);
 /* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_1___default = /*#__PURE__*/__nccwpck_require__.n(node_process__WEBPACK_IMPORTED_MODULE_1__);
-/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3284);
+/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(9710);
 /* harmony import */ var _clock_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(9373);
 /* harmony import */ var _disk_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(7310);
 /* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3916);
@@ -34427,6 +34514,8 @@ __nccwpck_require__.a(module, async (__webpack_handle_async_dependencies__, __we
 
 
 
+// A dependency of the proxy support warns of itself, in the middle of the log.
+(node_process__WEBPACK_IMPORTED_MODULE_1___default().noDeprecation) = true;
 // Until the last output is written this run is a failure, also when Node finds nothing left to do.
 (node_process__WEBPACK_IMPORTED_MODULE_1___default().exitCode) = 1;
 const cancelling = new AbortController();
@@ -34450,9 +34539,9 @@ const action = (0,_action_js__WEBPACK_IMPORTED_MODULE_2__/* .createAction */ .V)
 /** The runner sends SIGINT, after 7.5 s SIGTERM, and kills 2.5 s later (actions/runner, ProcessInvoker.cs). */
 const longestGoodbyeMs = 1_500;
 function onCancel(signalName) {
-    if (cancelling.signal.aborted)
-        node_process__WEBPACK_IMPORTED_MODULE_1___default().exit(1);
     const failure = new _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR('cancelled', `Cancelled by ${signalName}.`);
+    if (cancelling.signal.aborted)
+        onLostError(failure); // asked twice
     cancelling.abort(failure);
     setTimeout(() => {
         action.fail(failure);
@@ -34469,8 +34558,10 @@ function onLostError(error) {
 }
 node_process__WEBPACK_IMPORTED_MODULE_1___default().on('uncaughtException', onLostError);
 node_process__WEBPACK_IMPORTED_MODULE_1___default().on('unhandledRejection', onLostError);
-// The reader of the log is gone; there is nobody left to tell.
-node_process__WEBPACK_IMPORTED_MODULE_1___default().stdout.on('error', () => node_process__WEBPACK_IMPORTED_MODULE_1___default().exit(1));
+// The reader of the log is gone; the outputs and the summary are not.
+node_process__WEBPACK_IMPORTED_MODULE_1___default().stdout.on('error', () => {
+    onLostError(new _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR('environment', 'The log of this step was closed.'));
+});
 const exitCode = await action.run();
 // A connection that hangs must not keep the process; what was printed is flushed first.
 node_process__WEBPACK_IMPORTED_MODULE_1___default().stdout.write('', () => node_process__WEBPACK_IMPORTED_MODULE_1___default().exit(exitCode));
@@ -34732,7 +34823,6 @@ function isReadable(proxyHref) {
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   D: () => (/* binding */ readPullRequest)
 /* harmony export */ });
-const maxReadMs = 10_000;
 /**
  * Reads title and state of a pull request. `@actions/github` is loaded here and not before: most runs
  * have no use for it.
@@ -34748,7 +34838,8 @@ async function readPullRequest({ owner, repo, number }, { apiUrl, token, signal 
         owner,
         repo,
         pull_number: number,
-        request: { signal: AbortSignal.any([signal, AbortSignal.timeout(maxReadMs)]) },
+        // The token goes to this host and no other.
+        request: { signal, redirect: 'error' },
     });
     if (data.merged)
         return { title: data.title, state: 'merged' };
@@ -37000,8 +37091,11 @@ function connectRunner(environment) {
                 return;
             }
             try {
-                const sizeBytes = (0,external_node_fs_.statSync)(path, { throwIfNoEntry: false })?.size ?? 0;
-                if (sizeBytes > fullSummaryBytes)
+                const stats = (0,external_node_fs_.statSync)(path, { throwIfNoEntry: false });
+                // A pipe without a reader would hold the process for ever.
+                if (stats && !stats.isFile())
+                    throw new Error('it is not a file');
+                if (stats && stats.size > fullSummaryBytes)
                     throw new Error('it is nearly full');
                 if (Buffer.byteLength(markdown) > maxSummaryBytes)
                     throw new Error('the text is too long');
@@ -37025,7 +37119,7 @@ function unwritableOutputs(error) {
     return new errors/* Failure */.HR('environment', what, { cause: error });
 }
 function reasonOf(error) {
-    return (0,src_text/* clean */.u)(Error.isError(error) ? error.message : String(error), 200);
+    return (0,src_text/* clean */.uH)(Error.isError(error) ? error.message : String(error), 200);
 }
 
 
@@ -37035,8 +37129,9 @@ function reasonOf(error) {
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   F: () => (/* binding */ escapeMarkdown),
-/* harmony export */   u: () => (/* binding */ clean)
+/* harmony export */   FV: () => (/* binding */ escapeMarkdown),
+/* harmony export */   hX: () => (/* binding */ shortestSecretLength),
+/* harmony export */   uH: () => (/* binding */ clean)
 /* harmony export */ });
 /** Cleaning and escaping of text that comes from outside: the service, the network, the workflow. */
 // ESC [ … final byte (colours, cursor) and ESC ] … BEL or ESC \ (titles, links).
@@ -37072,6 +37167,8 @@ function clean(text, maxLength = 500) {
 function escapeMarkdown(text, maxLength = 500) {
     return clean(text, maxLength).replace(/[&<>"'`|[\]*_#!\\~@(){}:$]|(?<=www)\./gi, (character) => `&#${character.charCodeAt(0)};`);
 }
+/** A mask on fewer characters, or their replacement, would blot out half of the log. */
+const shortestSecretLength = 8;
 
 
 /***/ }),

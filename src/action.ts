@@ -13,7 +13,7 @@ import { run } from './run.ts'
 import type { Environment, Runner } from './runner.ts'
 import { toSummary } from './summary.ts'
 import { assertWritable } from './targets.ts'
-import { clean } from './text.ts'
+import { clean, shortestSecretLength } from './text.ts'
 import { formatDuration } from './units.ts'
 
 export interface ActionDependencies {
@@ -49,12 +49,14 @@ export interface Action {
   fail(error: unknown): void
 }
 
-/** Prepares a run; nothing is read or sent before `run`. */
+/** Prepares a run; nothing is sent before `run`. */
 export function createAction(dependencies: ActionDependencies): Action {
   const { runner, environment, clock } = dependencies
   const receipt = emptyReceipt()
   const startedMs = clock.nowMs()
   const startedWallMs = clock.wallMs()
+  // Read by itself, so that it holds also when another input is wrong.
+  const writesSummary = !/^(?:false|False|FALSE)$/.test(runner.input('summary').trim())
   let inputs: Inputs | undefined
   let reported = false
 
@@ -63,7 +65,7 @@ export function createAction(dependencies: ActionDependencies): Action {
       try {
         // Masked before anything can repeat it, also when it turns out to be no key.
         const apiKey = runner.input('api-key').trim()
-        if (apiKey.length >= shortestMask) runner.mask(apiKey)
+        if (apiKey.length >= shortestSecretLength) runner.mask(apiKey)
         runner.checkOutputs()
         inputs = readInputs(
           (name) => runner.input(name),
@@ -77,7 +79,7 @@ export function createAction(dependencies: ActionDependencies): Action {
           },
         )
         assertWritable(targetsOf(inputs.delivery), dependencies.disk)
-        if (inputs.githubToken.length >= shortestMask) runner.mask(inputs.githubToken)
+        if (inputs.githubToken.length >= shortestSecretLength) runner.mask(inputs.githubToken)
         logInputs(inputs)
         await run(inputs, storyDependencies(inputs), receipt)
         return report(undefined)
@@ -95,7 +97,7 @@ export function createAction(dependencies: ActionDependencies): Action {
     if (reported) return 1
     reported = true
     const end = writeOutputs(failure)
-    if (inputs?.summary ?? true) {
+    if (writesSummary) {
       const durationMs = clock.nowMs() - startedMs
       runner.summary(toSummary({ receipt, inputs, failure: end, startedWallMs, durationMs }))
     }
@@ -156,7 +158,7 @@ export function createAction(dependencies: ActionDependencies): Action {
     const route = routeTo(known.baseUrl, environment)
     if (route.via === 'unusable-proxy') {
       runner.warning(
-        'The proxy variable of the environment (HTTPS_PROXY or HTTP_PROXY) is not an http address; it is not used.',
+        'The proxy variable of the environment (HTTPS_PROXY or HTTP_PROXY) is not an http address: requests may pass it by, or fail.',
       )
     }
     const { baseUrl, domain, jobId, version, paths, timeoutMs, pollIntervalMs, agentJob } = known
@@ -181,6 +183,3 @@ export function createAction(dependencies: ActionDependencies): Action {
     )
   }
 }
-
-/** A mask on fewer characters would blot out half of the log. */
-const shortestMask = 8

@@ -71,7 +71,7 @@ export async function followAgentJob(
   try {
     const startedMs = clock.nowMs()
     const look = async () => {
-      const reply = await client.readAgentJob(request.projectId, request.jobId)
+      const reply = await client.readAgentJob(request.projectId, request.jobId, request.wait)
       const job = toAgentJob(reply, log)
       onAgentJob(job)
       return job
@@ -123,16 +123,26 @@ function toPullRequestLink(link: string): URL | undefined {
   return url
 }
 
+/** Nicer words for a link are not worth a longer wait. */
+const maxReadMs = 10_000
+
 /** Reads title and state where the host allows it; elsewhere the plain link is enough. */
 async function addPullRequest(job: AgentJob, dependencies: AgentJobDependencies): Promise<void> {
   const address = job.prLink && pullRequestAddress(new URL(job.prLink), dependencies.serverUrl)
   if (!address) return
+  const { clock, deadline, signal, readPullRequest } = dependencies
+  const patience = new AbortController()
+  const stopTimer = clock.timer(Math.min(maxReadMs, deadline.remainingMs()), () => {
+    patience.abort(new Error('no answer in time'))
+  })
   try {
-    const pullRequest = await dependencies.readPullRequest(address, dependencies.signal)
+    const pullRequest = await readPullRequest(address, AbortSignal.any([signal, patience.signal]))
     dependencies.onAgentJob({ ...job, pullRequest })
   } catch (error) {
     const reason = Error.isError(error) ? error.message : String(error)
     dependencies.log.debug(`The pull request could not be read: ${clean(reason, 200)}`)
+  } finally {
+    stopTimer()
   }
 }
 

@@ -148,6 +148,7 @@ const reasons: Partial<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
+  ENOTDIR: 'a file stands where a directory is needed',
   ENAMETOOLONG: 'the name is too long',
   EEXIST: 'something stands there already',
   ENOTEMPTY: 'the directory is not empty any more',

@@ -58,21 +58,19 @@ export class Failure extends Error {
 
 const generalAdvice: Record<FailureCode, string> = {
   config: 'Correct the inputs of this step; nothing was sent.',
-  environment: 'Run this action as a step of a workflow, on a runner that may write its own files.',
+  environment:
+    'Run this action as a step of a workflow, on a runner that may write its own files and has room for them.',
   auth: 'The API key may be wrong, revoked or expired (keys can have an end date). Create a new admin key on the API keys page of the dashboard and update the secret.',
   forbidden:
     'Four causes are known: static export is not enabled for the organisation, the key lacks the `write` scope, the address of this runner is outside the allowlist of the key (GitHub-hosted runners change theirs), or the site is behind a login.',
-  'bad-request':
-    'Check `domain` (a host name of a site that this key may export) and `paths` (page paths, one a line).',
+  'bad-request': 'The service refused the request as it was; its answer tells why.',
   'not-found': 'Is `base-url` the root of the Admin API, without /v1?',
-  conflict:
-    'Another export of this site is running. Find its job id in the run that started it and pass it as `job-id`, or wait until it has ended.',
-  'rate-limited':
-    'Too many requests for now. Exports are limited in number by the hour: wait, or attach to a finished export with `job-id`.',
+  conflict: 'Something else is going on at the service. Try again in a while.',
+  'rate-limited': 'There were too many requests. Wait, then try again.',
   server: 'The Admin API has a problem of its own. Try again later.',
   network:
     'Check `base-url`, the DNS and the firewall of the runner, and whether it needs a proxy (`HTTPS_PROXY`).',
-  timeout: 'Raise `timeout-minutes`, or resume the wait later.',
+  timeout: 'Raise `timeout-minutes`, or try again later.',
   tls: 'On a runner behind a TLS proxy, or with a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file.',
   proxy: 'Check `HTTPS_PROXY` and `NO_PROXY` on the runner, and the credentials in them.',
   protocol:

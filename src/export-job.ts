@@ -96,6 +96,8 @@ export interface WaitDependencies {
   readonly onJob: (job: ExportJob) => void
 }
 
+/** A job that was just started may not be visible everywhere yet. */
+const visibleAfterMs = 30_000
 /** A last look at the job this long before the end leaves time for the link. */
 const lastLookMs = 10_000
 
@@ -114,7 +116,10 @@ export async function waitForExport(
   const { client, clock, log, deadline, signal, onJob } = dependencies
   const startedMs = clock.nowMs()
   const reserveMs = Math.min(lastLookMs, deadline.remainingMs() / 10)
-  const look = async () => toExportJob(await client.readExport(id, started !== undefined), id, log)
+  const look = async () => {
+    const isNew = started !== undefined && clock.nowMs() - startedMs < visibleAfterMs
+    return toExportJob(await client.readExport(id, isNew), id, log)
+  }
 
   for (let job = started ?? (await look()); ; job = await look()) {
     onJob(job)
@@ -147,5 +152,6 @@ function outOfTime({ id, status, percent, pageCount }: ExportJob, elapsedMs: num
   return new Failure(
     'timeout',
     `Stopped waiting after ${formatDuration(elapsedMs)}: export job ${id} had not ended yet (${state}).`,
+    { advice: 'Raise `timeout-minutes`, or resume the wait later.' },
   )
 }

@@ -2,17 +2,25 @@
 import type { Clock, Deadline } from './clock.ts'
 import { Failure, type FailureCode } from './errors.ts'
 import type { Log } from './log.ts'
-import { type Network, NetworkFault, type NetworkFaultKind, type NetworkReply } from './network.ts'
+import { type Network, NetworkFault, type NetworkReply } from './network.ts'
 import {
-  type Fault,
+  type Outcome,
+  describeBody,
+  outcomeOfNetworkFault,
+  outcomeOfStatus,
+  shapeProblem,
+  silenceAdvice,
+  unusable,
+} from './outcome.ts'
+import {
   type RetryPolicy,
   afterFailedTry,
   isFateUnknown,
   parseHttpDateMs,
   parseRetryAfterMs,
 } from './retry.ts'
-import { clean } from './text.ts'
-import { formatBytes, formatDuration } from './units.ts'
+import { clean, shortestSecretLength } from './text.ts'
+import { formatDuration } from './units.ts'
 
 /** An endpoint of the API with everything that its request needs. */
 export interface Operation<T> {
@@ -55,8 +63,6 @@ export interface HttpDependencies {
 
 const maxJsonBytes = 1024 * 1024
 const tolerableSkewMs = 120_000
-/** Shorter ones are warned about (inputs.ts). */
-const shortestKey = 16
 
 export function createHttp(dependencies: HttpDependencies): Http {
   const { baseUrl, apiKey, network, clock, log, deadline, signal } = dependencies
@@ -75,7 +81,10 @@ export function createHttp(dependencies: HttpDependencies): Http {
       const { fault } = outcome
       if (isFateUnknown(fault)) unknownFates += 1
       const elapsedMs = clock.nowMs() - startedMs
-      const remainingMs = deadline.remainingMs()
+      const remainingMs = Math.min(
+        deadline.remainingMs(),
+        (operation.retry.maxTotalMs ?? Infinity) - elapsedMs,
+      )
       const decision = afterFailedTry(operation.retry, {
         fault,
         tries,
@@ -90,8 +99,8 @@ export function createHttp(dependencies: HttpDependencies): Http {
         const ending = {
           enough: '',
           permanent: '',
-          deadline: ' The time of this step (`timeout-minutes`) does not allow another try.',
-          'asked-too-long': ` The service asks to wait ${formatDuration(askedMs)}, longer than the ${formatDuration(remainingMs)} that this step has left.`,
+          deadline: ' The time that is left does not allow another try.',
+          'asked-too-long': ` The service asks to wait ${formatDuration(askedMs)}, longer than the ${formatDuration(remainingMs)} that are left for it.`,
         }[decision.why]
         const doubt =
           operation.retry.repeatable || unknownFates === 0 || code === 'conflict'
@@ -127,7 +136,7 @@ export function createHttp(dependencies: HttpDependencies): Http {
     const tryMs = Math.min(operation.maxTryMs, deadline.remainingMs())
     if (tryMs <= 0) {
       const reason = 'the time of this step (`timeout-minutes`) is over'
-      const fault: Fault = { kind: 'connection', code: 'OUT_OF_TIME', delivered: false }
+      const fault = { kind: 'hopeless', delivered: false } as const
       return { ok: false, fault, code: 'timeout', reason }
     }
     const stopTimer = clock.timer(tryMs, () => {
@@ -150,9 +159,9 @@ export function createHttp(dependencies: HttpDependencies): Http {
         AbortSignal.any([signal, patience.signal]),
       )
       noteServerDate(reply)
-      return await interpret(operation, { ...reply, body: withoutKey(reply.body) })
+      return await interpret(operation, { ...reply, headers: withoutKey(reply.headers) })
     } catch (error) {
-      signal.throwIfAborted()
+      if (signal.aborted) throw inDoubt(operation, signal.reason)
       if (patience.signal.aborted) {
         return {
           ok: false,
@@ -170,15 +179,40 @@ export function createHttp(dependencies: HttpDependencies): Http {
   }
 
   /** Whatever the service echoes, our key is not printed; a word of few letters might be anything else. */
-  function withoutKey(text: string): string {
-    return apiKey.length < shortestKey ? text : text.replaceAll(apiKey, '***')
+  function redact(text: string): string {
+    if (apiKey.length < shortestSecretLength) return text
+    return text.replaceAll(apiKey, '***').replaceAll(encodeURIComponent(apiKey), '***')
+  }
+
+  function withoutKey(headers: NetworkReply['headers']): NetworkReply['headers'] {
+    const entries = Object.entries(headers)
+    return Object.fromEntries(
+      entries.map(([name, value]) => [name, typeof value === 'string' ? redact(value) : value]),
+    )
+  }
+
+  /** The strings of a body as they are once read, so that no way of escaping hides the key in one of them. */
+  function parseJson(body: string): unknown {
+    return JSON.parse(body, (_name, value: unknown) =>
+      typeof value === 'string' ? redact(value) : value,
+    )
+  }
+
+  /** An abort in the middle of a request that has an effect: nobody knows whether it had. */
+  function inDoubt(operation: Operation<unknown>, reason: unknown): unknown {
+    if (operation.retry.repeatable || !(reason instanceof Failure)) return reason
+    return new Failure(
+      reason.code,
+      `${reason.message} The request to ${operation.purpose} was under way, and may be carried out all the same.`,
+      { advice: operation.advice?.(reason.code, 1) },
+    )
   }
 
   async function interpret<T>(operation: Operation<T>, reply: NetworkReply): Promise<Outcome<T>> {
     const { status, headers, body } = reply
     if (status !== 200 && status !== 201 && status !== 202) {
       const retryAfterMs = parseRetryAfterMs(headers['retry-after'], serverWallMs())
-      return outcomeOfStatus(reply, retryAfterMs)
+      return outcomeOfStatus(reply, parseJson, retryAfterMs)
     }
     const encoding = headers['content-encoding']
     if (encoding !== undefined && encoding !== 'identity') {
@@ -186,7 +220,7 @@ export function createHttp(dependencies: HttpDependencies): Http {
     }
     let json: unknown
     try {
-      json = JSON.parse(body)
+      json = parseJson(body)
     } catch {
       const reason = `the reply is not JSON but ${describeBody(reply)}`
       return { ok: false, fault: { kind: 'unreadable' }, code: 'protocol', reason }
@@ -221,120 +255,8 @@ export function createHttp(dependencies: HttpDependencies): Http {
   }
 }
 
-type Outcome<T> =
-  | { readonly ok: true; readonly value: T }
-  | {
-      readonly ok: false
-      readonly fault: Fault
-      readonly code: FailureCode
-      readonly reason: string
-      readonly serverSaid?: string | undefined
-      readonly advice?: string | undefined
-      readonly cause?: unknown
-    }
-
 function endpoint(baseUrl: URL, path: readonly string[]): URL {
   const url = new URL(baseUrl)
   url.pathname = [url.pathname.replace(/\/+$/, ''), ...path.map(encodeURIComponent)].join('/')
   return url
-}
-
-/** A reply that no repetition would improve. */
-function unusable(reason: string): Outcome<never> {
-  return {
-    ok: false,
-    fault: { kind: 'connection', code: 'UNUSABLE', delivered: true },
-    code: 'protocol',
-    reason,
-  }
-}
-
-const codeOfNetworkFault: Record<NetworkFaultKind, FailureCode> = {
-  connection: 'network',
-  'body-cut': 'network',
-  tls: 'tls',
-  'not-tls': 'tls',
-  proxy: 'proxy',
-  'not-http': 'protocol',
-  'body-too-large': 'protocol',
-}
-
-const silenceAdvice =
-  'Is `base-url` the address of the Admin API, and does a firewall or a proxy hold its answers back? If not, it has a problem of its own: try again later.'
-
-/** By the code of the fault, where the advice of its kind does not fit. */
-const networkAdvice: Partial<Record<string, string>> = {
-  CERT_HAS_EXPIRED: 'Its owner has to renew it. Check the clock of the runner, too.',
-  CERT_NOT_YET_VALID: 'Check the clock of the runner.',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'Check the host name in `base-url`.',
-}
-
-function outcomeOfNetworkFault(error: NetworkFault, host: string): Outcome<never> {
-  const { kind, code, delivered, message } = error
-  const fault: Fault = { kind: 'connection', code, delivered }
-  const place = kind === 'proxy' ? `on the way to ${host}` : host
-  const reason = `${message} (${place}, ${code})`
-  const advice =
-    kind === 'not-tls' ? 'Check the scheme and the port of `base-url`.' : networkAdvice[code]
-  return { ok: false, fault, code: codeOfNetworkFault[kind], reason, advice, cause: error }
-}
-
-const codeOfStatus: Partial<Record<number, FailureCode>> = {
-  400: 'bad-request',
-  401: 'auth',
-  403: 'forbidden',
-  404: 'not-found',
-  408: 'server',
-  409: 'conflict',
-  425: 'server',
-  429: 'rate-limited',
-}
-
-function outcomeOfStatus(reply: NetworkReply, retryAfterMs: number | undefined): Outcome<never> {
-  const { status, headers } = reply
-  const fault: Fault = { kind: 'status', status, retryAfterMs }
-  const code = codeOfStatus[status] ?? (status >= 500 && status < 600 ? 'server' : 'protocol')
-  if (status >= 300 && status < 400) {
-    const target = URL.parse(headers.location ?? '')?.host
-    const reason = `HTTP ${status}, a redirect${target ? ` to ${clean(target, 100)}` : ''}, which is not followed, since the key would go with it`
-    const advice = 'Set `base-url` to the address where the Admin API itself answers.'
-    return { ok: false, fault, code, reason, advice }
-  }
-  const serverSaid = errorText(reply)
-  const reason =
-    serverSaid === undefined ? `HTTP ${status} with ${describeBody(reply)}` : `HTTP ${status}`
-  return { ok: false, fault, code, reason, serverSaid }
-}
-
-/** The message of an error body, `{"error": string}` (admin-api.md, section 2.2), cleaned. */
-function errorText({ body }: NetworkReply): string | undefined {
-  try {
-    const json: unknown = JSON.parse(body)
-    if (typeof json !== 'object' || json === null || !Object.hasOwn(json, 'error')) return undefined
-    const { error } = json as { error: unknown }
-    if (error === null || error === undefined) return undefined
-    return clean(typeof error === 'string' ? error : JSON.stringify(error)) || undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** What a body is, not what it says: pages of proxies and gateways belong in no log. */
-function describeBody({ body, headers }: NetworkReply): string {
-  if (body.trim() === '') return 'an empty body'
-  const size = formatBytes(Buffer.byteLength(body))
-  if (/^\s*<(?:!doctype|html|head|body)/i.test(body)) return `an HTML page (${size})`
-  const type = clean(headers['content-type']?.split(';')[0] ?? '', 60)
-  return type ? `a body of ${size} (${type})` : `a body of ${size}`
-}
-
-/** Where a reply departs from its schema, in a few words. */
-function shapeProblem(error: unknown): string {
-  const issues: unknown = typeof error === 'object' && error && 'issues' in error && error.issues
-  const first: unknown = Array.isArray(issues) ? issues[0] : undefined
-  if (typeof first !== 'object' || first === null || !('message' in first)) {
-    return clean(Error.isError(error) ? error.message : String(error), 120)
-  }
-  const path = 'path' in first && Array.isArray(first.path) ? first.path.join('.') : ''
-  return clean(`${path === '' ? 'the whole' : path}: ${String(first.message)}`, 120)
 }

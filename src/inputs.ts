@@ -8,7 +8,7 @@ import { isLoopback } from './link.ts'
 import { type Places, type TargetName, overlapProblems, targetProblem } from './targets.ts'
 import { Failure } from './errors.ts'
 import { idPattern } from './export-job.ts'
-import { clean } from './text.ts'
+import { clean, shortestSecretLength } from './text.ts'
 
 export interface Inputs {
   readonly apiKey: string
@@ -85,19 +85,21 @@ export function readInputs(
   const problems: string[] = []
   const pastedKey = read('api-key').trim()
 
+  const holdsKey = (text: string) =>
+    pastedKey.length >= shortestSecretLength && text.includes(pastedKey)
+
   /** The value of an input by a reader that throws its problem as a string. */
   function take<T>(name: InputName, parse: (text: string, name: InputName) => T, fallback: T): T {
     const text = read(name).trim()
     if (text === '') return fallback
+    // What is pasted into the wrong place must be neither used nor repeated.
+    if (name !== 'api-key' && holdsKey(text)) {
+      problems.push(`\`${name}\` holds the API key, which belongs into \`api-key\` alone.`)
+      return fallback
+    }
     const result = attempt(() => parse(text, name))
     if ('value' in result) return result.value
-    // What is pasted into the wrong place must not be repeated.
-    const holdsKey = name !== 'api-key' && pastedKey.length >= 8 && text.includes(pastedKey)
-    problems.push(
-      holdsKey
-        ? `\`${name}\` holds the API key, which belongs into \`api-key\` alone.`
-        : result.problem,
-    )
+    problems.push(result.problem)
     return fallback
   }
 

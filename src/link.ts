@@ -1,6 +1,6 @@
 /** Presigned links: where they may lead, how long they work, and what of them is secret. */
 import { BlockList, isIP } from 'node:net'
-import { clean } from './text.ts'
+import { clean, shortestSecretLength } from './text.ts'
 
 /** The link without what is secret in it: host and path. */
 export function describeLink(url: URL): string {
@@ -99,9 +99,6 @@ const secretParameters = new Set([
 const publicParameters = /^(?:x-[a-z]+-)?(?:algorithm|date|expires|signedheaders)$/i
 const isDate = (text: string) => /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(text)
 
-/** A mask on fewer characters would blot out half of the log. */
-const shortestSecret = 8
-
 /** What must be hidden to keep a link from working: its whole query and the telling values, raw and decoded. */
 export function secretsOf(url: URL): string[] {
   const secrets = new Set<string>()
@@ -117,5 +114,5 @@ export function secretsOf(url: URL): string[] {
     const [decoded = raw] = new URLSearchParams(pair).values()
     if (!isDate(decoded)) secrets.add(raw).add(decoded)
   }
-  return [...secrets].filter(({ length }) => length >= shortestSecret)
+  return [...secrets].filter(({ length }) => length >= shortestSecretLength)
 }

@@ -9,6 +9,9 @@ import { systemNetwork, systemStorage } from './network.ts'
 import { readPullRequest } from './pull-request.ts'
 import { connectRunner } from './runner.ts'
 
+// A dependency of the proxy support warns of itself, in the middle of the log.
+process.noDeprecation = true
+
 // Until the last output is written this run is a failure, also when Node finds nothing left to do.
 process.exitCode = 1
 
@@ -35,8 +38,8 @@ const action = createAction({
 const longestGoodbyeMs = 1_500
 
 function onCancel(signalName: string): void {
-  if (cancelling.signal.aborted) process.exit(1)
   const failure = new Failure('cancelled', `Cancelled by ${signalName}.`)
+  if (cancelling.signal.aborted) onLostError(failure) // asked twice
   cancelling.abort(failure)
   setTimeout(() => {
     action.fail(failure)
@@ -54,8 +57,10 @@ function onLostError(error: unknown): void {
 }
 process.on('uncaughtException', onLostError)
 process.on('unhandledRejection', onLostError)
-// The reader of the log is gone; there is nobody left to tell.
-process.stdout.on('error', () => process.exit(1))
+// The reader of the log is gone; the outputs and the summary are not.
+process.stdout.on('error', () => {
+  onLostError(new Failure('environment', 'The log of this step was closed.'))
+})
 
 const exitCode = await action.run()
 // A connection that hangs must not keep the process; what was printed is flushed first.

@@ -1,6 +1,6 @@
 /** The progress of a run in its log: a line when something changed, and at least one a minute. */
 import type { Clock } from './clock.ts'
-import type { ExportJob } from './export-job.ts'
+import { type ExportJob, hasEnded } from './export-job.ts'
 import type { Log } from './log.ts'
 import { count, formatDuration, formatElapsed } from './units.ts'
 
@@ -26,6 +26,7 @@ const longestSilenceMs = 60_000
 /** A look this long after the last line is logged, changed or not: it is fresher than what a minute's silence would repeat. */
 const refreshMs = 45_000
 const worthALinePoints = 5
+const worthALineMs = 15_000
 const stallMs = 5 * 60_000
 const bigStepBackPoints = 20
 
@@ -73,14 +74,14 @@ export function createProgress(log: Log, clock: Clock): Progress {
     if (nowMs - logged.atMs >= refreshMs) return true
     if (!isChange(last, seen)) return false
     // Without a percentage, the number of pages is all there is to show.
-    if (seen.percent === undefined) return nowMs - logged.atMs >= refreshMs / 3
+    if (seen.percent === undefined) return nowMs - logged.atMs >= worthALineMs
     return Math.abs(seen.percent - (last.percent ?? 0)) >= worthALinePoints
   }
 
   function report(nowMs: number): void {
     const facts =
       job && waitingFor === undefined
-        ? [...describe(job, samples), ...describeStillness(nowMs - changedMs)]
+        ? [...describe(job), ...describeSpeed(job, samples, nowMs - changedMs)]
         : [`waiting for ${waitingFor ?? ''}`]
     log.info(`[${formatElapsed(nowMs - startedMs)}] ${facts.join(' · ')}`)
     logged = { job, atMs: nowMs }
@@ -108,20 +109,23 @@ function isChange(before: ExportJob, after: ExportJob): boolean {
   )
 }
 
-function describeStillness(durationMs: number): string[] {
-  return durationMs < refreshMs ? [] : [`no change for ${formatDuration(durationMs)}`]
-}
-
-function describe(job: ExportJob, samples: readonly Sample[]): string[] {
+function describe(job: ExportJob): string[] {
   const facts = [job.status]
   if (job.status === 'queued' && !job.pageCount) return facts
   if (job.percent !== undefined) facts.push(`${Math.floor(job.percent)} %`)
   if (job.pageCount !== undefined) facts.push(count(job.pageCount, 'page'))
-  if (job.status === 'completed' || job.status === 'failed') return facts
-  const { pagesPerSecond, remainingMs } = estimate(samples)
-  if (pagesPerSecond !== undefined) facts.push(formatRate(pagesPerSecond))
-  if (remainingMs !== undefined) facts.push(`about ${formatDuration(remainingMs)} left`)
   return facts
+}
+
+/** How fast the job is and how long it will take, or for how long nothing has happened. */
+function describeSpeed(job: ExportJob, samples: readonly Sample[], stillMs: number): string[] {
+  if (hasEnded(job)) return []
+  if (stillMs >= refreshMs) return [`no change for ${formatDuration(stillMs)}`]
+  const { pagesPerSecond, remainingMs } = estimate(samples)
+  return [
+    ...(pagesPerSecond === undefined ? [] : [formatRate(pagesPerSecond)]),
+    ...(remainingMs === undefined ? [] : [`about ${formatDuration(remainingMs)} left`]),
+  ]
 }
 
 function formatRate(pagesPerSecond: number): string {
@@ -130,13 +134,15 @@ function formatRate(pagesPerSecond: number): string {
   return `${rate >= 9.95 ? rate.toFixed(0) : rate.toFixed(1)} ${unit}`
 }
 
-/** How fast the export is, over the last minute or so, and how long it will take if it stays so. */
+/** How fast the export is, over the last third of its time or a minute, and how long it will take if it stays so. */
 export function estimate(samples: readonly Sample[]): {
   readonly pagesPerSecond: number | undefined
   readonly remainingMs: number | undefined
 } {
   const last = samples.at(-1)
-  const first = last && samples.find(({ atMs }) => atMs >= last.atMs - longestSilenceMs)
+  // A short window follows changes, a long one keeps few and far pages from swinging the figures.
+  const windowMs = last && Math.max(60_000, last.atMs / 3)
+  const first = last && samples.find(({ atMs }) => atMs >= last.atMs - (windowMs ?? 0))
   const spanMs = last && first ? last.atMs - first.atMs : 0
   if (!last || !first || spanMs <= 0) return { pagesPerSecond: undefined, remainingMs: undefined }
   const pages = (last.pageCount ?? 0) - (first.pageCount ?? 0)

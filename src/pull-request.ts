@@ -1,8 +1,6 @@
 /** Reading a pull request on the GitHub that the workflow runs on. */
 import type { PullRequest, PullRequestAddress } from './agent-job.ts'
 
-const maxReadMs = 10_000
-
 /**
  * Reads title and state of a pull request. `@actions/github` is loaded here and not before: most runs
  * have no use for it.
@@ -20,7 +18,8 @@ export async function readPullRequest(
     owner,
     repo,
     pull_number: number,
-    request: { signal: AbortSignal.any([signal, AbortSignal.timeout(maxReadMs)]) },
+    // The token goes to this host and no other.
+    request: { signal, redirect: 'error' },
   })
   if (data.merged) return { title: data.title, state: 'merged' }
   if (data.state === 'closed') return { title: data.title, state: 'closed' }

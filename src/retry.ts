@@ -10,6 +10,8 @@ export type Fault =
   | { readonly kind: 'silence' }
   /** A success whose body cannot be read as an answer of the API. */
   | { readonly kind: 'unreadable' }
+  /** What no other try would change; `delivered` when the request reached the service. */
+  | { readonly kind: 'hopeless'; readonly delivered: boolean }
 
 /** How persistent an operation is. */
 export interface RetryPolicy {
@@ -17,6 +19,8 @@ export interface RetryPolicy {
   readonly maxTries: number
   /** … but never before this long without one good answer. */
   readonly minPersistenceMs: number
+  /** No try begins later than this after the first. */
+  readonly maxTotalMs?: number
   /** False where repeating a request that was carried out unseen has an effect: then it is repeated once. */
   readonly repeatable: boolean
   /** A status that for this long means "not yet" rather than "no". */
@@ -74,6 +78,8 @@ function isTransient(fault: Fault): boolean {
     case 'silence':
     case 'unreadable':
       return true
+    case 'hopeless':
+      return false
   }
 }
 
@@ -83,6 +89,7 @@ export function isFateUnknown(fault: Fault): boolean {
     case 'status':
       return fault.status !== 429 && transientStatuses.has(fault.status)
     case 'connection':
+    case 'hopeless':
       return fault.delivered
     case 'silence':
     case 'unreadable':

@@ -71,6 +71,7 @@ export async function run(
   try {
     const { id, started } = await startOrAttach()
     receipt.jobId = id
+    receipt.job = started
     dependencies.onJobId(id)
     if (inputs.agentJob) {
       followed = followAgentJob(inputs.agentJob, exportEnd.promise, agentDependencies())
@@ -90,11 +91,11 @@ export async function run(
     await Promise.all([followed, keepAlive])
   }
 
-  async function startOrAttach(): Promise<{ id: string; started?: ExportJob }> {
+  async function startOrAttach(): Promise<{ id: string; started: ExportJob | undefined }> {
     const { domain = '', jobId, version, paths } = inputs
     if (jobId !== undefined) {
       log.info(`Attached to export job ${jobId}`)
-      return { id: jobId }
+      return { id: jobId, started: undefined }
     }
     const reply = await timed('start', () => client.startExport({ domain, version, paths }))
     const started = toStartedJob(reply, log)

@@ -90,8 +90,10 @@ export function connectRunner(environment: Environment): Runner {
         return
       }
       try {
-        const sizeBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-        if (sizeBytes > fullSummaryBytes) throw new Error('it is nearly full')
+        const stats = statSync(path, { throwIfNoEntry: false })
+        // A pipe without a reader would hold the process for ever.
+        if (stats && !stats.isFile()) throw new Error('it is not a file')
+        if (stats && stats.size > fullSummaryBytes) throw new Error('it is nearly full')
         if (Buffer.byteLength(markdown) > maxSummaryBytes) throw new Error('the text is too long')
         appendFileSync(path, `\n${markdown}`)
       } catch (error) {

@@ -20,7 +20,19 @@ export function targetProblem(
   target: string,
   places: Places,
 ): string | undefined {
-  const { disk, workspace, home } = places
+  try {
+    return findProblem(name, target, places)
+  } catch (error) {
+    if (error instanceof Failure) return `\`${name}\` cannot be used. ${error.message}`
+    throw error
+  }
+}
+
+function findProblem(
+  name: TargetName,
+  target: string,
+  { disk, workspace, home }: Places,
+): string | undefined {
   const shown = `\`${name}\` ("${clean(target, 200)}")`
   const wanted = name === 'site-directory' ? 'directory' : 'file'
   const kind = disk.inspect(target)

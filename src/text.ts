@@ -39,3 +39,6 @@ export function escapeMarkdown(text: string, maxLength = 500): string {
     (character) => `&#${character.charCodeAt(0)};`,
   )
 }
+
+/** A mask on fewer characters, or their replacement, would blot out half of the log. */
+export const shortestSecretLength = 8

@@ -283,7 +283,7 @@ test('no mutation of an archive writes outside the target', async () => {
       expect(kinds.every((entry) => entry.isFile() || entry.isDirectory())).toBe(true)
       fs.rmSync(sandbox, { recursive: true })
     }),
-    { numRuns: 300 },
+    { numRuns: 200 },
   )
 })
 

@@ -6,6 +6,7 @@ import process from 'node:process'
 import { describe, expect, test } from '@jest/globals'
 import { marked } from 'marked'
 import { parse } from 'yaml'
+import { defaultLimits } from '../src/archive.ts'
 import { failureCodes } from '../src/errors.ts'
 import { type InputName, inputNames, readInputs } from '../src/inputs.ts'
 import { outputNames } from '../src/outputs.ts'
@@ -118,9 +119,17 @@ describe('README', () => {
     }
   })
 
+  const scripts = examples.flatMap((example) => stepsIn(parse(example)).map(({ run }) => run))
+
   test('puts no expression into a script', () => {
-    const scripts = examples.flatMap((example) => stepsIn(parse(example)).map(({ run }) => run))
     expect(scripts.filter((script) => script?.includes('${{'))).toEqual([])
+  })
+
+  test('passes the link to Helm in a file, not on the command line', () => {
+    const upgrades = scripts.filter((script) => script?.includes('helm upgrade'))
+    expect(upgrades.length).toBeGreaterThan(0)
+    expect(upgrades.filter((script) => !script?.includes('-f "$VALUES_FILE"'))).toEqual([])
+    expect(scripts.filter((script) => script?.includes('--set'))).toEqual([])
   })
 })
 
@@ -152,9 +161,24 @@ test('troubleshooting has the texts of the code', () => {
   const known = [...sources, transcripts].join('\n')
   const [ours = ''] = readText('docs/troubleshooting.md').split('## Messages of the runner')
   const headings = [...ours.matchAll(/^### `(.*)`$/gm)].map(([, heading = '']) => heading)
-  const texts = headings.flatMap((heading) => heading.split('…')).map((text) => text.trim())
+  const also = [...ours.matchAll(/^Also ((?:`[^`]+`(?:,? and|,)?\s)*`[^`]+`)/gm)].flatMap(
+    ([, list = '']) => [...list.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text),
+  )
+  expect(also.length).toBeGreaterThan(5)
+  const texts = [...headings, ...also]
+    .flatMap((heading) => heading.split('…'))
+    .map((text) => text.trim().replace(/\s+/g, ' '))
   expect(headings.length).toBeGreaterThan(10)
   expect(texts.filter((text) => !known.includes(text))).toEqual([])
+})
+
+test.each(['README.md', 'docs/troubleshooting.md'])('%s has the limits of the code', (file) => {
+  const { entries, unpackedBytes, ratio, ratioFromBytes } = defaultLimits
+  const text = readText(file).replace(/\s+/g, ' ')
+  expect(text).toContain(`${entries.toLocaleString('en')} entries`)
+  expect(text).toContain(`${unpackedBytes / 1024 ** 3} GiB unpacked`)
+  expect(text).toContain(`${ratio} times what was read of the archive so far`)
+  expect(text).toContain(`, once ${ratioFromBytes / 1024 ** 2} MiB are out`)
 })
 
 describe('package.json', () => {

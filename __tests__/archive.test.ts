@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
+import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -28,7 +29,7 @@ beforeEach(() => {
 async function unpackBytes(bytes: Uint8Array, options: Partial<UnpackDependencies> = {}) {
   const file = path.join(sandbox, 'site.tar.gz')
   fs.writeFileSync(file, bytes)
-  return unpack(file, path.join(sandbox, 'site'), {
+  return unpack(file, bytes.length, path.join(sandbox, 'site'), {
     disk: systemDisk,
     signal: new AbortController().signal,
     warn: (message) => warnings.push(message),
@@ -95,6 +96,12 @@ describe('unpacks', () => {
     const body = Buffer.alloc(3_000_001, 'static export ')
     await unpackEntries([{ name: 'big.bin', body }])
     expect(fs.readFileSync(path.join(sandbox, 'site/big.bin')).equals(body)).toBe(true)
+  })
+
+  test('an archive that begins evenly, since the whole of it counts', async () => {
+    const even = { name: 'a.bin', body: Buffer.alloc(11 * 1024 ** 2) }
+    const uneven = { name: 'b.bin', body: randomBytes(100_000) }
+    expect(await unpackEntries([even, uneven])).toMatchObject({ fileCount: 2 })
   })
 
   test('without the rights that the archive asks for', async () => {

@@ -169,7 +169,9 @@ test('a disk that is full tells what is needed and what is free', async () => {
       return {
         ...systemDisk.create(file, mode),
         write() {
-          throw new Failure('disk', `${file}: the disk is full (12 kB free).`)
+          throw new Failure('disk', `${file}: the disk is full (12 kB free).`, {
+            cause: Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' }),
+          })
         },
       }
     },

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { systemDisk } from '../src/disk.ts'
 import { type InputName, InvalidInputs, readInputs } from '../src/inputs.ts'
-import { assertWritable } from '../src/targets.ts'
+import { assertWritable, targetProblem } from '../src/targets.ts'
 
 let root: string
 let workspace: string
@@ -91,6 +91,16 @@ describe.each<[InputName, string, RegExp]>([
   test('is refused with the reason', () => {
     expect(problemsOf({ [name]: target })).toEqual([expect.stringMatching(why)])
   })
+})
+
+test('a mount point is refused, since nothing can take its place', () => {
+  const disk = { ...systemDisk, isMountPoint: () => true }
+  const problem = targetProblem('site-directory', path.join(workspace, 'empty'), {
+    disk,
+    workspace,
+    home,
+  })
+  expect(problem).toMatch(/is a mount point/)
 })
 
 describe('two targets', () => {

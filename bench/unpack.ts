@@ -1,10 +1,11 @@
 /** Unpacks an archive as the action does, as a process of its own. Usage: unpack.ts ARCHIVE DIRECTORY */
+import { statSync } from 'node:fs'
 import process from 'node:process'
 import { unpack } from '../src/archive.ts'
 import { systemDisk } from '../src/disk.ts'
 
 const [, , archive = '', directory = ''] = process.argv
-await unpack(archive, directory, {
+await unpack(archive, statSync(archive).size, directory, {
   disk: systemDisk,
   signal: new AbortController().signal,
   warn: console.log,

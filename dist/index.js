@@ -31476,10 +31476,11 @@ const outputChunkBytes = 256 * 1024;
 /**
  * Unpacks a `.tar.gz` into a new directory.
  *
+ * @param archiveBytes its size, for the ratio
  * @param directory must not exist; after a failure it is left half filled
  * @throws Failure `unsafe-archive` naming the entry, `integrity`, `disk`, or the reason of the signal
  */
-async function unpack(archiveFile, directory, dependencies) {
+async function unpack(archiveFile, archiveBytes, directory, dependencies) {
     const { disk, signal, limits = defaultLimits } = dependencies;
     const admit = createRules(dependencies);
     const parser = (0,tar_stream.extract)();
@@ -31524,7 +31525,7 @@ async function unpack(archiveFile, directory, dependencies) {
     try {
         const input = disk.read(archiveFile);
         const gunzip = (0,external_node_zlib_.createGunzip)({ chunkSize: outputChunkBytes });
-        await (0,promises_namespaceObject.pipeline)(input, gunzip, createGuard(limits, () => gunzip.bytesWritten), parser, { signal });
+        await (0,promises_namespaceObject.pipeline)(input, gunzip, createGuard(limits, archiveBytes), parser, { signal });
     }
     catch (error) {
         signal.throwIfAborted();
@@ -31606,7 +31607,8 @@ function refusal(name, why) {
     return new errors/* Failure */.HR('unsafe-archive', `The archive was refused at "${(0,src_text/* clean */.uH)(name, 200)}": ${why}.`);
 }
 function broken(error) {
-    const reason = Error.isError(error) ? (0,src_text/* clean */.uH)(error.message, 200) : 'unknown error';
+    // The parser's first sentence; the next one guesses.
+    const [reason = ''] = (0,src_text/* clean */.uH)(Error.isError(error) ? error.message : '', 200).split(/[.?!](?:\s|$)/);
     return new errors/* Failure */.HR('integrity', `The archive cannot be read: ${reason}.`, { cause: error });
 }
 /** Windows keeps these names for devices, with any extension ("Naming Files", Microsoft). */
@@ -31711,9 +31713,8 @@ const blockBytes = 512;
  * Watches the unpacked stream for what the parser does not: a bomb by its ratio, and whatever follows the
  * end of the archive (two blocks of zeros), which some programs read on and others do not.
  *
- * @param bytesIn how much of the compressed stream was read so far
  */
-function createGuard(limits, bytesIn) {
+function createGuard(limits, archiveBytes) {
     let bytesOut = 0;
     let skipBytes = 0;
     let zeroBlocks = 0;
@@ -31722,7 +31723,7 @@ function createGuard(limits, bytesIn) {
         transform(chunk, _encoding, done) {
             bytesOut += chunk.length;
             try {
-                if (bytesOut > limits.ratioFromBytes && bytesOut > limits.ratio * bytesIn()) {
+                if (bytesOut > limits.ratioFromBytes && bytesOut > limits.ratio * archiveBytes) {
                     throw new errors/* Failure */.HR('unsafe-archive', `The archive was refused: it unpacks to more than ${limits.ratio} times its size.`);
                 }
                 follow(chunk);
@@ -31797,6 +31798,8 @@ function toKey(part) {
     return /^(?:y|n|yes|no|on|off|true|false|null)$/i.test(part) ? JSON.stringify(part) : part;
 }
 
+// EXTERNAL MODULE: ./src/disk.ts
+var src_disk = __nccwpck_require__(7310);
 // EXTERNAL MODULE: external "node:net"
 var external_node_net_ = __nccwpck_require__(7030);
 ;// CONCATENATED MODULE: ./src/link.ts
@@ -32064,6 +32067,7 @@ async function download(first, file, { checkGzip }, dependencies) {
     let restarts = 0;
     let tries = 0;
     let reached = 0;
+    let host = first.url.host;
     try {
         for (;;) {
             if (bundle.expiresAtMs - dependencies.serverWallMs() < lastMomentsMs &&
@@ -32122,7 +32126,7 @@ async function download(first, file, { checkGzip }, dependencies) {
     function failure({ code, reason }) {
         return new errors/* Failure */.HR(code, `Could not download the archive: ${reason}.`, {
             tried: tries > 1 ? `${tries} tries in ${(0,units/* formatDuration */.a3)(clock.nowMs() - startedMs)}` : undefined,
-            advice: code === 'forbidden' || code === 'not-found' ? refusedAdvice : undefined,
+            advice: storageAdvice[code],
         });
     }
     /** One request, and as much of the archive as it brings; undefined when that is all of it. */
@@ -32164,7 +32168,7 @@ async function download(first, file, { checkGzip }, dependencies) {
             const { code, delivered, message } = error;
             const fault = { kind: 'connection', code, delivered };
             const failureCode = error.kind === 'tls' || error.kind === 'proxy' ? error.kind : 'network';
-            return { kind: 'lost', fault, code: failureCode, reason: `${message} (${bundle.url.host})` };
+            return { kind: 'lost', fault, code: failureCode, reason: `${message} (${host})` };
         }
         finally {
             stopSilence();
@@ -32176,6 +32180,7 @@ async function download(first, file, { checkGzip }, dependencies) {
     async function open(link, within) {
         let url = link;
         for (let hops = 0;; hops += 1) {
+            host = url.host;
             const reply = await dependencies.storage(url, transfer.requestHeaders(), within);
             if (reply.status < 300 || reply.status >= 400 || reply.status === 304)
                 return reply;
@@ -32184,7 +32189,7 @@ async function download(first, file, { checkGzip }, dependencies) {
             const problem = next ? linkProblem(next, dependencies.baseUrl) : 'it leads nowhere';
             if (!next || problem !== undefined || hops >= maxRedirects) {
                 const why = problem ?? `there are more than ${maxRedirects} in a row`;
-                throw new errors/* Failure */.HR('protocol', `Storage answered with a redirect that is not followed: ${why}.`);
+                throw new errors/* Failure */.HR('protocol', `Storage answered with a redirect that is not followed: ${why}.`, { advice: storageAdvice.protocol });
             }
             url = next;
         }
@@ -32192,7 +32197,7 @@ async function download(first, file, { checkGzip }, dependencies) {
     /** What a reply means before its body is read. */
     function judge(reply, s3Code) {
         const { status, headers } = reply;
-        const reason = `HTTP ${status} from ${bundle.url.host}${s3Code && `, ${s3Code}`}`;
+        const reason = `HTTP ${status} from ${host}${s3Code && `, ${s3Code}`}`;
         if (status === 200)
             return transfer.begin(headers);
         if (status === 206)
@@ -32200,18 +32205,32 @@ async function download(first, file, { checkGzip }, dependencies) {
         if (status === 412 || status === 416) {
             return { kind: 'restart', reason: `the archive is not the same any more, ${reason}` };
         }
-        if (status === 403 || (status === 400 && s3Code === 'ExpiredToken')) {
+        if (status === 401 || status === 403 || (status === 400 && s3Code === 'ExpiredToken')) {
             const expired = s3Code === 'ExpiredToken' || s3Code === 'Request has expired';
             return { kind: 'refused', code: expired ? 'expired' : 'forbidden', reason };
         }
         if (status === 404)
             return { kind: 'refused', code: 'not-found', reason };
         const retryAfterMs = parseRetryAfterMs(headers['retry-after'], dependencies.serverWallMs());
-        const code = status === 429 ? 'rate-limited' : status >= 500 ? 'server' : 'protocol';
+        const code = codeOfStorageStatus[status] ?? (status >= 500 ? 'server' : 'protocol');
         return { kind: 'lost', fault: { kind: 'status', status, retryAfterMs }, code, reason };
     }
 }
+const codeOfStorageStatus = {
+    408: 'server',
+    425: 'server',
+    429: 'rate-limited',
+};
 const refusedAdvice = 'The storage refused the link, also a fresh one. Is something between this runner and the storage changing requests, or is the archive gone?';
+/** What to do about a storage is not what to do about the API. */
+const storageAdvice = {
+    forbidden: refusedAdvice,
+    'not-found': refusedAdvice,
+    network: 'Can this runner reach the storage? Check its DNS and firewall, and whether it needs a proxy (`HTTPS_PROXY`).',
+    protocol: 'Is a proxy or a login page between this runner and the storage?',
+    server: 'The storage has a problem of its own. Run again with `job-id` later.',
+    timeout: 'Raise `timeout-minutes`, and run again with `job-id`.',
+};
 /** The code of an S3 error document, or its message where the code alone says little. */
 async function errorCode({ status, chunks }) {
     if (status < 400)
@@ -32366,6 +32385,7 @@ function createReport(log, clock) {
 
 
 
+
 /** The places that will be written to. */
 function targetsOf({ bundleFile, siteDirectory, chartValues }) {
     return [bundleFile, siteDirectory, chartValues?.file].filter((target) => target !== undefined);
@@ -32392,12 +32412,9 @@ async function deliver(request, delivery, dependencies) {
     });
     try {
         if (needsArchive(request))
-            await fetchArchive();
+            await fetchArchive().catch(tellNeed);
         if (chartValues)
             writeChartValues(chartValues);
-    }
-    catch (error) {
-        throw withNeed(error);
     }
     finally {
         stopTimer();
@@ -32405,10 +32422,12 @@ async function deliver(request, delivery, dependencies) {
             disk.remove(leftover);
     }
     async function fetchArchive() {
+        let archiveBytes = 0;
         const archive = beside(bundleFile ?? external_node_path_default().join(dependencies.temporaryDirectory, 'bundle.tar.gz'));
         const file = disk.create(archive, 0o644);
         try {
             const { sizeBytes, sha256 } = await timed('download', () => download(dependencies.currentBundle(), file, { checkGzip: siteDirectory === undefined }, dependencies));
+            archiveBytes = sizeBytes;
             delivery.sizeBytes = sizeBytes;
             delivery.bundleSha256 = sha256;
             log.info(`Downloaded ${(0,units/* formatBytes */.z3)(sizeBytes)}, sha256 ${sha256}`);
@@ -32418,7 +32437,7 @@ async function deliver(request, delivery, dependencies) {
         }
         const site = siteDirectory === undefined ? undefined : beside(siteDirectory);
         if (site !== undefined) {
-            const { fileCount, sizeBytes } = await timed('unpack', () => unpack(archive, site, {
+            const { fileCount, sizeBytes } = await timed('unpack', () => unpack(archive, archiveBytes, site, {
                 disk,
                 platform: dependencies.platform,
                 signal: AbortSignal.any([signal, late.signal]),
@@ -32441,16 +32460,14 @@ async function deliver(request, delivery, dependencies) {
             log.info(`Site: ${siteDirectory} (${(0,units/* count */.U9)(fileCount, 'file')}, ${(0,units/* formatBytes */.z3)(unpackedBytes)})`);
         }
     }
-    /** A problem of the disk, with the room that is needed. */
-    function withNeed(error) {
+    /** A full disk, with the room that is needed. */
+    function tellNeed(error) {
         const needed = dependencies.currentBundle().sizeBytes;
-        if (!(error instanceof errors/* Failure */.HR) || error.code !== 'disk')
-            return error;
-        if (needed === undefined || !needsArchive(request))
-            return error;
+        if (!(0,src_disk/* isDiskFull */.b)(error) || needed === undefined)
+            throw error;
         const more = siteDirectory === undefined ? '' : ', and its pages more';
         const what = `${error.message} The archive needs ${(0,units/* formatBytes */.z3)(needed)}${more}.`;
-        return new errors/* Failure */.HR('disk', what, { cause: error });
+        throw new errors/* Failure */.HR('disk', what, { cause: error });
     }
     function writeChartValues({ file, key, version, bundleUrl }) {
         const { url, expiresAtMs } = dependencies.currentBundle();
@@ -32522,6 +32539,9 @@ function findProblem(name, target, { disk, workspace, home }) {
     if (kind === 'directory' && !disk.isEmptyDirectory(target)) {
         return `${shown} is not empty; name a new or an empty directory.`;
     }
+    if (kind === 'directory' && disk.isMountPoint(target)) {
+        return `${shown} is a mount point, which cannot be replaced; name a directory in it.`;
+    }
     return undefined;
 }
 /** The pairs of targets of which one is the other or inside it, as problems. */
@@ -32550,7 +32570,7 @@ function assertWritable(targets, disk) {
         const parent = external_node_path_default().dirname(target);
         if (disk.isWritable(parent))
             continue;
-        throw new errors/* Failure */.HR('disk', `Nothing can be written to ${(0,src_text/* clean */.uH)(parent, 300)}: permission denied.`);
+        throw new errors/* Failure */.HR('disk', `Nothing can be written to ${(0,src_text/* clean */.uH)(parent, 300)}: it is read-only, or permission is denied.`);
     }
 }
 
@@ -34259,6 +34279,7 @@ function deadlineIn(durationMs, clock) {
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   b: () => (/* binding */ isDiskFull),
 /* harmony export */   h: () => (/* binding */ systemDisk)
 /* harmony export */ });
 /* harmony import */ var node_fs__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3024);
@@ -34288,6 +34309,7 @@ const systemDisk = {
         return stats.isFile() ? 'file' : 'other';
     },
     isEmptyDirectory: (directory) => trying(directory, () => node_fs__WEBPACK_IMPORTED_MODULE_0___default().readdirSync(directory).length === 0),
+    isMountPoint: (directory) => trying(directory, () => node_fs__WEBPACK_IMPORTED_MODULE_0___default().lstatSync(directory).dev !== node_fs__WEBPACK_IMPORTED_MODULE_0___default().lstatSync(node_path__WEBPACK_IMPORTED_MODULE_1___default().dirname(directory)).dev),
     canonical(target) {
         const ancestor = existingAncestor(target);
         return node_path__WEBPACK_IMPORTED_MODULE_1___default().join(trying(ancestor, () => node_fs__WEBPACK_IMPORTED_MODULE_0___default().realpathSync(ancestor)), node_path__WEBPACK_IMPORTED_MODULE_1___default().relative(ancestor, target));
@@ -34367,16 +34389,27 @@ function trying(target, work) {
 }
 /** An error of the system as a Failure, with the free space when the disk is full. */
 function diskFailure(target, error) {
-    const code = Error.isError(error) && 'code' in error ? String(error.code) : 'unknown error';
+    const code = codeOf(error);
     const name = (0,_text_js__WEBPACK_IMPORTED_MODULE_3__/* .clean */ .uH)(target, 300);
-    const full = code === 'ENOSPC' || code === 'EDQUOT';
-    const reason = full ? `the disk is full (${freeSpace(target)})` : (reasons[code] ?? code);
+    const reason = fullCodes.has(code)
+        ? `the disk is full (${freeSpace(target)})`
+        : (reasons[code] ?? code);
     return new _errors_js__WEBPACK_IMPORTED_MODULE_2__/* .Failure */ .HR('disk', `${name}: ${reason}.`, { cause: error });
+}
+const fullCodes = new Set(['ENOSPC', 'EDQUOT']);
+function codeOf(error) {
+    return Error.isError(error) && 'code' in error ? String(error.code) : 'unknown error';
+}
+/** Whether a failure says that there was no room left. */
+function isDiskFull(error) {
+    return error instanceof _errors_js__WEBPACK_IMPORTED_MODULE_2__/* .Failure */ .HR && error.code === 'disk' && fullCodes.has(codeOf(error.cause));
 }
 const reasons = {
     EACCES: 'permission denied',
     EPERM: 'permission denied',
     EROFS: 'the file system is read-only',
+    EBUSY: 'it is in use',
+    ENOENT: 'there is no such directory',
     ENOTDIR: 'a file stands where a directory is needed',
     ENAMETOOLONG: 'the name is too long',
     EEXIST: 'something stands there already',

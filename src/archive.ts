@@ -42,11 +42,13 @@ const outputChunkBytes = 256 * 1024
 /**
  * Unpacks a `.tar.gz` into a new directory.
  *
+ * @param archiveBytes its size, for the ratio
  * @param directory must not exist; after a failure it is left half filled
  * @throws Failure `unsafe-archive` naming the entry, `integrity`, `disk`, or the reason of the signal
  */
 export async function unpack(
   archiveFile: string,
+  archiveBytes: number,
   directory: string,
   dependencies: UnpackDependencies,
 ): Promise<Unpacked> {
@@ -94,13 +96,7 @@ export async function unpack(
   try {
     const input = disk.read(archiveFile)
     const gunzip = createGunzip({ chunkSize: outputChunkBytes })
-    await pipeline(
-      input,
-      gunzip,
-      createGuard(limits, () => gunzip.bytesWritten),
-      parser,
-      { signal },
-    )
+    await pipeline(input, gunzip, createGuard(limits, archiveBytes), parser, { signal })
   } catch (error) {
     signal.throwIfAborted()
     throw error instanceof Failure ? error : broken(error)
@@ -196,7 +192,8 @@ function refusal(name: string, why: string): Failure {
 }
 
 function broken(error: unknown): Failure {
-  const reason = Error.isError(error) ? clean(error.message, 200) : 'unknown error'
+  // The parser's first sentence; the next one guesses.
+  const [reason = ''] = clean(Error.isError(error) ? error.message : '', 200).split(/[.?!](?:\s|$)/)
   return new Failure('integrity', `The archive cannot be read: ${reason}.`, { cause: error })
 }
 
@@ -306,9 +303,8 @@ const blockBytes = 512
  * Watches the unpacked stream for what the parser does not: a bomb by its ratio, and whatever follows the
  * end of the archive (two blocks of zeros), which some programs read on and others do not.
  *
- * @param bytesIn how much of the compressed stream was read so far
  */
-function createGuard(limits: typeof defaultLimits, bytesIn: () => number): Transform {
+function createGuard(limits: typeof defaultLimits, archiveBytes: number): Transform {
   let bytesOut = 0
   let skipBytes = 0
   let zeroBlocks = 0
@@ -318,7 +314,7 @@ function createGuard(limits: typeof defaultLimits, bytesIn: () => number): Trans
     transform(chunk: Buffer, _encoding, done: TransformCallback) {
       bytesOut += chunk.length
       try {
-        if (bytesOut > limits.ratioFromBytes && bytesOut > limits.ratio * bytesIn()) {
+        if (bytesOut > limits.ratioFromBytes && bytesOut > limits.ratio * archiveBytes) {
           throw new Failure(
             'unsafe-archive',
             `The archive was refused: it unpacks to more than ${limits.ratio} times its size.`,

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { unpack } from './archive.ts'
 import type { Bundle } from './bundle.ts'
 import { toChartValues } from './chart-values.ts'
-import type { Disk } from './disk.ts'
+import { type Disk, isDiskFull } from './disk.ts'
 import { type DownloadDependencies, download } from './download.ts'
 import { Failure } from './errors.ts'
 import { count, formatBytes, formatUtc } from './units.ts'
@@ -82,16 +82,15 @@ export async function deliver(
     )
   })
   try {
-    if (needsArchive(request)) await fetchArchive()
+    if (needsArchive(request)) await fetchArchive().catch(tellNeed)
     if (chartValues) writeChartValues(chartValues)
-  } catch (error) {
-    throw withNeed(error)
   } finally {
     stopTimer()
     for (const leftover of partial) disk.remove(leftover)
   }
 
   async function fetchArchive(): Promise<void> {
+    let archiveBytes = 0
     const archive = beside(
       bundleFile ?? path.join(dependencies.temporaryDirectory, 'bundle.tar.gz'),
     )
@@ -105,6 +104,7 @@ export async function deliver(
           dependencies,
         ),
       )
+      archiveBytes = sizeBytes
       delivery.sizeBytes = sizeBytes
       delivery.bundleSha256 = sha256
       log.info(`Downloaded ${formatBytes(sizeBytes)}, sha256 ${sha256}`)
@@ -115,7 +115,7 @@ export async function deliver(
     const site = siteDirectory === undefined ? undefined : beside(siteDirectory)
     if (site !== undefined) {
       const { fileCount, sizeBytes } = await timed('unpack', () =>
-        unpack(archive, site, {
+        unpack(archive, archiveBytes, site, {
           disk,
           platform: dependencies.platform,
           signal: AbortSignal.any([signal, late.signal]),
@@ -142,14 +142,13 @@ export async function deliver(
     }
   }
 
-  /** A problem of the disk, with the room that is needed. */
-  function withNeed(error: unknown): unknown {
+  /** A full disk, with the room that is needed. */
+  function tellNeed(error: unknown): never {
     const needed = dependencies.currentBundle().sizeBytes
-    if (!(error instanceof Failure) || error.code !== 'disk') return error
-    if (needed === undefined || !needsArchive(request)) return error
+    if (!isDiskFull(error) || needed === undefined) throw error
     const more = siteDirectory === undefined ? '' : ', and its pages more'
     const what = `${error.message} The archive needs ${formatBytes(needed)}${more}.`
-    return new Failure('disk', what, { cause: error })
+    throw new Failure('disk', what, { cause: error })
   }
 
   function writeChartValues({ file, key, version, bundleUrl }: ChartValuesRequest): void {

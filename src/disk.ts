@@ -22,6 +22,8 @@ export interface NewFile {
 export interface Disk {
   inspect(target: string): Kind
   isEmptyDirectory(directory: string): boolean
+  /** Whether another file system begins at an existing directory. */
+  isMountPoint(directory: string): boolean
   /** The path with the links of the part that exists resolved. */
   canonical(target: string): string
   /** Whether files can be made below a directory; where it does not exist, below its nearest ancestor. */
@@ -49,6 +51,12 @@ export const systemDisk: Disk = {
   },
 
   isEmptyDirectory: (directory) => trying(directory, () => fs.readdirSync(directory).length === 0),
+
+  isMountPoint: (directory) =>
+    trying(
+      directory,
+      () => fs.lstatSync(directory).dev !== fs.lstatSync(path.dirname(directory)).dev,
+    ),
 
   canonical(target) {
     const ancestor = existingAncestor(target)
@@ -137,17 +145,31 @@ function trying<T>(target: string, work: () => T): T {
 
 /** An error of the system as a Failure, with the free space when the disk is full. */
 function diskFailure(target: string, error: unknown): Failure {
-  const code = Error.isError(error) && 'code' in error ? String(error.code) : 'unknown error'
+  const code = codeOf(error)
   const name = clean(target, 300)
-  const full = code === 'ENOSPC' || code === 'EDQUOT'
-  const reason = full ? `the disk is full (${freeSpace(target)})` : (reasons[code] ?? code)
+  const reason = fullCodes.has(code)
+    ? `the disk is full (${freeSpace(target)})`
+    : (reasons[code] ?? code)
   return new Failure('disk', `${name}: ${reason}.`, { cause: error })
+}
+
+const fullCodes = new Set(['ENOSPC', 'EDQUOT'])
+
+function codeOf(error: unknown): string {
+  return Error.isError(error) && 'code' in error ? String(error.code) : 'unknown error'
+}
+
+/** Whether a failure says that there was no room left. */
+export function isDiskFull(error: unknown): error is Failure {
+  return error instanceof Failure && error.code === 'disk' && fullCodes.has(codeOf(error.cause))
 }
 
 const reasons: Partial<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
+  EBUSY: 'it is in use',
+  ENOENT: 'there is no such directory',
   ENOTDIR: 'a file stands where a directory is needed',
   ENAMETOOLONG: 'the name is too long',
   EEXIST: 'something stands there already',

@@ -83,6 +83,7 @@ export async function download(
   let restarts = 0
   let tries = 0
   let reached = 0
+  let host = first.url.host
 
   try {
     for (;;) {
@@ -148,7 +149,7 @@ export async function download(
     return new Failure(code, `Could not download the archive: ${reason}.`, {
       tried:
         tries > 1 ? `${tries} tries in ${formatDuration(clock.nowMs() - startedMs)}` : undefined,
-      advice: code === 'forbidden' || code === 'not-found' ? refusedAdvice : undefined,
+      advice: storageAdvice[code],
     })
   }
 
@@ -188,7 +189,7 @@ export async function download(
       const { code, delivered, message } = error
       const fault: Fault = { kind: 'connection', code, delivered }
       const failureCode = error.kind === 'tls' || error.kind === 'proxy' ? error.kind : 'network'
-      return { kind: 'lost', fault, code: failureCode, reason: `${message} (${bundle.url.host})` }
+      return { kind: 'lost', fault, code: failureCode, reason: `${message} (${host})` }
     } finally {
       stopSilence()
       stopDeadline()
@@ -200,6 +201,7 @@ export async function download(
   async function open(link: URL, within: AbortSignal): Promise<StreamedReply> {
     let url = link
     for (let hops = 0; ; hops += 1) {
+      host = url.host
       const reply = await dependencies.storage(url, transfer.requestHeaders(), within)
       if (reply.status < 300 || reply.status >= 400 || reply.status === 304) return reply
       const { location } = reply.headers
@@ -210,6 +212,7 @@ export async function download(
         throw new Failure(
           'protocol',
           `Storage answered with a redirect that is not followed: ${why}.`,
+          { advice: storageAdvice.protocol },
         )
       }
       url = next
@@ -219,25 +222,42 @@ export async function download(
   /** What a reply means before its body is read. */
   function judge(reply: StreamedReply, s3Code: string): Setback | undefined {
     const { status, headers } = reply
-    const reason = `HTTP ${status} from ${bundle.url.host}${s3Code && `, ${s3Code}`}`
+    const reason = `HTTP ${status} from ${host}${s3Code && `, ${s3Code}`}`
     if (status === 200) return transfer.begin(headers)
     if (status === 206) return transfer.resume(headers)
     if (status === 412 || status === 416) {
       return { kind: 'restart', reason: `the archive is not the same any more, ${reason}` }
     }
-    if (status === 403 || (status === 400 && s3Code === 'ExpiredToken')) {
+    if (status === 401 || status === 403 || (status === 400 && s3Code === 'ExpiredToken')) {
       const expired = s3Code === 'ExpiredToken' || s3Code === 'Request has expired'
       return { kind: 'refused', code: expired ? 'expired' : 'forbidden', reason }
     }
     if (status === 404) return { kind: 'refused', code: 'not-found', reason }
     const retryAfterMs = parseRetryAfterMs(headers['retry-after'], dependencies.serverWallMs())
-    const code = status === 429 ? 'rate-limited' : status >= 500 ? 'server' : 'protocol'
+    const code = codeOfStorageStatus[status] ?? (status >= 500 ? 'server' : 'protocol')
     return { kind: 'lost', fault: { kind: 'status', status, retryAfterMs }, code, reason }
   }
 }
 
+const codeOfStorageStatus: Partial<Record<number, FailureCode>> = {
+  408: 'server',
+  425: 'server',
+  429: 'rate-limited',
+}
+
 const refusedAdvice =
   'The storage refused the link, also a fresh one. Is something between this runner and the storage changing requests, or is the archive gone?'
+
+/** What to do about a storage is not what to do about the API. */
+const storageAdvice: Partial<Record<FailureCode, string>> = {
+  forbidden: refusedAdvice,
+  'not-found': refusedAdvice,
+  network:
+    'Can this runner reach the storage? Check its DNS and firewall, and whether it needs a proxy (`HTTPS_PROXY`).',
+  protocol: 'Is a proxy or a login page between this runner and the storage?',
+  server: 'The storage has a problem of its own. Run again with `job-id` later.',
+  timeout: 'Raise `timeout-minutes`, and run again with `job-id`.',
+}
 
 /** The code of an S3 error document, or its message where the code alone says little. */
 async function errorCode({ status, chunks }: StreamedReply): Promise<string> {

@@ -54,6 +54,9 @@ function findProblem(
   if (kind === 'directory' && !disk.isEmptyDirectory(target)) {
     return `${shown} is not empty; name a new or an empty directory.`
   }
+  if (kind === 'directory' && disk.isMountPoint(target)) {
+    return `${shown} is a mount point, which cannot be replaced; name a directory in it.`
+  }
   return undefined
 }
 
@@ -91,6 +94,9 @@ export function assertWritable(targets: readonly string[], disk: Disk): void {
   for (const target of targets) {
     const parent = path.dirname(target)
     if (disk.isWritable(parent)) continue
-    throw new Failure('disk', `Nothing can be written to ${clean(parent, 300)}: permission denied.`)
+    throw new Failure(
+      'disk',
+      `Nothing can be written to ${clean(parent, 300)}: it is read-only, or permission is denied.`,
+    )
   }
 }

@@ -177,7 +177,7 @@ test.each(['README.md', 'docs/troubleshooting.md'])('%s has the limits of the co
   const text = readText(file).replace(/\s+/g, ' ')
   expect(text).toContain(`${entries.toLocaleString('en')} entries`)
   expect(text).toContain(`${unpackedBytes / 1024 ** 3} GiB unpacked`)
-  expect(text).toContain(`${ratio} times what was read of the archive so far`)
+  expect(text).toContain(`${ratio} times the size of the archive`)
   expect(text).toContain(`, once ${ratioFromBytes / 1024 ** 2} MiB are out`)
 })
 

@@ -63,8 +63,8 @@ test('loads no code from strings and no native addon', () => {
   expect(all.match(/\bdlopen\b|\.node['"`]/g)).toBeNull()
 })
 
-test('loads zod and @actions/github only when they are needed', () => {
-  const late = ['zod', '@actions/github']
+test('loads zod, @actions/github and tar-stream only when they are needed', () => {
+  const late = ['zod', '@actions/github', 'tar-stream']
   const [entry = '', others] = [scripts.get('index.js'), [...scripts.values()]]
   expect(
     modulesIn(entry)

@@ -1,3057 +1,6 @@
 import { createRequire as __WEBPACK_EXTERNAL_createRequire } from "module";
 /******/ var __webpack_modules__ = ({
 
-/***/ 3057:
-/***/ ((module) => {
-
-function isBuffer(value) {
-  return Buffer.isBuffer(value) || value instanceof Uint8Array
-}
-
-function isEncoding(encoding) {
-  return Buffer.isEncoding(encoding)
-}
-
-function alloc(size, fill, encoding) {
-  return Buffer.alloc(size, fill, encoding)
-}
-
-function allocUnsafe(size) {
-  return Buffer.allocUnsafe(size)
-}
-
-function allocUnsafeSlow(size) {
-  return Buffer.allocUnsafeSlow(size)
-}
-
-function byteLength(string, encoding) {
-  return Buffer.byteLength(string, encoding)
-}
-
-function compare(a, b) {
-  return Buffer.compare(a, b)
-}
-
-function concat(buffers, totalLength) {
-  return Buffer.concat(buffers, totalLength)
-}
-
-function copy(source, target, targetStart, start, end) {
-  return toBuffer(source).copy(target, targetStart, start, end)
-}
-
-function equals(a, b) {
-  return toBuffer(a).equals(b)
-}
-
-function fill(buffer, value, offset, end, encoding) {
-  return toBuffer(buffer).fill(value, offset, end, encoding)
-}
-
-function from(value, encodingOrOffset, length) {
-  return Buffer.from(value, encodingOrOffset, length)
-}
-
-function includes(buffer, value, byteOffset, encoding) {
-  return toBuffer(buffer).includes(value, byteOffset, encoding)
-}
-
-function indexOf(buffer, value, byfeOffset, encoding) {
-  return toBuffer(buffer).indexOf(value, byfeOffset, encoding)
-}
-
-function lastIndexOf(buffer, value, byteOffset, encoding) {
-  return toBuffer(buffer).lastIndexOf(value, byteOffset, encoding)
-}
-
-function swap16(buffer) {
-  return toBuffer(buffer).swap16()
-}
-
-function swap32(buffer) {
-  return toBuffer(buffer).swap32()
-}
-
-function swap64(buffer) {
-  return toBuffer(buffer).swap64()
-}
-
-function toBuffer(buffer) {
-  if (Buffer.isBuffer(buffer)) return buffer
-  return Buffer.from(buffer.buffer, buffer.byteOffset, buffer.byteLength)
-}
-
-function toString(buffer, encoding, start, end) {
-  return toBuffer(buffer).toString(encoding, start, end)
-}
-
-function toHex(buffer, start, end) {
-  return toBuffer(buffer).toString('hex', start, end)
-}
-
-function write(buffer, string, offset, length, encoding) {
-  return toBuffer(buffer).write(string, offset, length, encoding)
-}
-
-function readDoubleBE(buffer, offset) {
-  return toBuffer(buffer).readDoubleBE(offset)
-}
-
-function readDoubleLE(buffer, offset) {
-  return toBuffer(buffer).readDoubleLE(offset)
-}
-
-function readFloatBE(buffer, offset) {
-  return toBuffer(buffer).readFloatBE(offset)
-}
-
-function readFloatLE(buffer, offset) {
-  return toBuffer(buffer).readFloatLE(offset)
-}
-
-function readInt32BE(buffer, offset) {
-  return toBuffer(buffer).readInt32BE(offset)
-}
-
-function readInt32LE(buffer, offset) {
-  return toBuffer(buffer).readInt32LE(offset)
-}
-
-function readUInt32BE(buffer, offset) {
-  return toBuffer(buffer).readUInt32BE(offset)
-}
-
-function readUInt32LE(buffer, offset) {
-  return toBuffer(buffer).readUInt32LE(offset)
-}
-
-function writeDoubleBE(buffer, value, offset) {
-  return toBuffer(buffer).writeDoubleBE(value, offset)
-}
-
-function writeDoubleLE(buffer, value, offset) {
-  return toBuffer(buffer).writeDoubleLE(value, offset)
-}
-
-function writeFloatBE(buffer, value, offset) {
-  return toBuffer(buffer).writeFloatBE(value, offset)
-}
-
-function writeFloatLE(buffer, value, offset) {
-  return toBuffer(buffer).writeFloatLE(value, offset)
-}
-
-function writeInt32BE(buffer, value, offset) {
-  return toBuffer(buffer).writeInt32BE(value, offset)
-}
-
-function writeInt32LE(buffer, value, offset) {
-  return toBuffer(buffer).writeInt32LE(value, offset)
-}
-
-function writeUInt32BE(buffer, value, offset) {
-  return toBuffer(buffer).writeUInt32BE(value, offset)
-}
-
-function writeUInt32LE(buffer, value, offset) {
-  return toBuffer(buffer).writeUInt32LE(value, offset)
-}
-
-module.exports = {
-  isBuffer,
-  isEncoding,
-  alloc,
-  allocUnsafe,
-  allocUnsafeSlow,
-  byteLength,
-  compare,
-  concat,
-  copy,
-  equals,
-  fill,
-  from,
-  includes,
-  indexOf,
-  lastIndexOf,
-  swap16,
-  swap32,
-  swap64,
-  toBuffer,
-  toString,
-  toHex,
-  write,
-  readDoubleBE,
-  readDoubleLE,
-  readFloatBE,
-  readFloatLE,
-  readInt32BE,
-  readInt32LE,
-  readUInt32BE,
-  readUInt32LE,
-  writeDoubleBE,
-  writeDoubleLE,
-  writeFloatBE,
-  writeFloatLE,
-  writeInt32BE,
-  writeInt32LE,
-  writeUInt32BE,
-  writeUInt32LE
-}
-
-
-/***/ }),
-
-/***/ 9580:
-/***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
-
-module.exports = __nccwpck_require__(4434)
-
-
-/***/ }),
-
-/***/ 3587:
-/***/ ((module) => {
-
-module.exports = class FixedFIFO {
-  constructor (hwm) {
-    if (!(hwm > 0) || ((hwm - 1) & hwm) !== 0) throw new Error('Max size for a FixedFIFO should be a power of two')
-    this.buffer = new Array(hwm)
-    this.mask = hwm - 1
-    this.top = 0
-    this.btm = 0
-    this.next = null
-  }
-
-  clear () {
-    this.top = this.btm = 0
-    this.next = null
-    this.buffer.fill(undefined)
-  }
-
-  push (data) {
-    if (this.buffer[this.top] !== undefined) return false
-    this.buffer[this.top] = data
-    this.top = (this.top + 1) & this.mask
-    return true
-  }
-
-  shift () {
-    const last = this.buffer[this.btm]
-    if (last === undefined) return undefined
-    this.buffer[this.btm] = undefined
-    this.btm = (this.btm + 1) & this.mask
-    return last
-  }
-
-  peek () {
-    return this.buffer[this.btm]
-  }
-
-  isEmpty () {
-    return this.buffer[this.btm] === undefined
-  }
-}
-
-
-/***/ }),
-
-/***/ 3867:
-/***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
-
-const FixedFIFO = __nccwpck_require__(3587)
-
-module.exports = class FastFIFO {
-  constructor (hwm) {
-    this.hwm = hwm || 16
-    this.head = new FixedFIFO(this.hwm)
-    this.tail = this.head
-    this.length = 0
-  }
-
-  clear () {
-    this.head = this.tail
-    this.head.clear()
-    this.length = 0
-  }
-
-  push (val) {
-    this.length++
-    if (!this.head.push(val)) {
-      const prev = this.head
-      this.head = prev.next = new FixedFIFO(2 * this.head.buffer.length)
-      this.head.push(val)
-    }
-  }
-
-  shift () {
-    if (this.length !== 0) this.length--
-    const val = this.tail.shift()
-    if (val === undefined && this.tail.next) {
-      const next = this.tail.next
-      this.tail.next = null
-      this.tail = next
-      return this.tail.shift()
-    }
-
-    return val
-  }
-
-  peek () {
-    const val = this.tail.peek()
-    if (val === undefined && this.tail.next) return this.tail.next.peek()
-    return val
-  }
-
-  isEmpty () {
-    return this.length === 0
-  }
-}
-
-
-/***/ }),
-
-/***/ 6204:
-/***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
-
-const { EventEmitter } = __nccwpck_require__(9580)
-const FIFO = __nccwpck_require__(3867)
-const TextDecoder = __nccwpck_require__(7934)
-
-const StreamError = __nccwpck_require__(5657)
-
-// if we do a future major, expect queue microtask to be there always, for now a bit defensive
-const qmt =
-  typeof queueMicrotask === 'undefined' ? (fn) => global.process.nextTick(fn) : queueMicrotask
-
-// 29 bits used total (4 from shared, 14 from read, and 11 from write)
-const MAX = (1 << 29) - 1
-
-// Shared state
-const OPENING = 0b0001
-const PREDESTROYING = 0b0010
-const DESTROYING = 0b0100
-const DESTROYED = 0b1000
-
-const NOT_OPENING = MAX ^ OPENING
-const NOT_PREDESTROYING = MAX ^ PREDESTROYING
-
-// Read state (4 bit offset from shared state)
-const READ_ACTIVE = 0b00000000000001 << 4
-const READ_UPDATING = 0b00000000000010 << 4
-const READ_PRIMARY = 0b00000000000100 << 4
-const READ_QUEUED = 0b00000000001000 << 4
-const READ_RESUMED = 0b00000000010000 << 4
-const READ_PIPE_DRAINED = 0b00000000100000 << 4
-const READ_ENDING = 0b00000001000000 << 4
-const READ_EMIT_DATA = 0b00000010000000 << 4
-const READ_EMIT_READABLE = 0b00000100000000 << 4
-const READ_EMITTED_READABLE = 0b00001000000000 << 4
-const READ_DONE = 0b00010000000000 << 4
-const READ_NEXT_TICK = 0b00100000000000 << 4
-const READ_NEEDS_PUSH = 0b01000000000000 << 4
-const READ_READ_AHEAD = 0b10000000000000 << 4
-
-// Combined read state
-const READ_FLOWING = READ_RESUMED | READ_PIPE_DRAINED
-const READ_ACTIVE_AND_NEEDS_PUSH = READ_ACTIVE | READ_NEEDS_PUSH
-const READ_PRIMARY_AND_ACTIVE = READ_PRIMARY | READ_ACTIVE
-const READ_EMIT_READABLE_AND_QUEUED = READ_EMIT_READABLE | READ_QUEUED
-const READ_RESUMED_READ_AHEAD = READ_RESUMED | READ_READ_AHEAD
-
-const READ_NOT_ACTIVE = MAX ^ READ_ACTIVE
-const READ_NON_PRIMARY = MAX ^ READ_PRIMARY
-const READ_NON_PRIMARY_AND_PUSHED = MAX ^ (READ_PRIMARY | READ_NEEDS_PUSH)
-const READ_PUSHED = MAX ^ READ_NEEDS_PUSH
-const READ_PAUSED = MAX ^ READ_RESUMED
-const READ_NOT_QUEUED = MAX ^ (READ_QUEUED | READ_EMITTED_READABLE)
-const READ_NOT_ENDING = MAX ^ READ_ENDING
-const READ_PIPE_NOT_DRAINED = MAX ^ READ_FLOWING
-const READ_NOT_NEXT_TICK = MAX ^ READ_NEXT_TICK
-const READ_NOT_UPDATING = MAX ^ READ_UPDATING
-const READ_NO_READ_AHEAD = MAX ^ READ_READ_AHEAD
-const READ_PAUSED_NO_READ_AHEAD = MAX ^ READ_RESUMED_READ_AHEAD
-
-// Write state (18 bit offset, 4 bit offset from shared state and 14 from read state)
-const WRITE_ACTIVE = 0b00000000001 << 18
-const WRITE_UPDATING = 0b00000000010 << 18
-const WRITE_PRIMARY = 0b00000000100 << 18
-const WRITE_QUEUED = 0b00000001000 << 18
-const WRITE_UNDRAINED = 0b00000010000 << 18
-const WRITE_DONE = 0b00000100000 << 18
-const WRITE_EMIT_DRAIN = 0b00001000000 << 18
-const WRITE_NEXT_TICK = 0b00010000000 << 18
-const WRITE_WRITING = 0b00100000000 << 18
-const WRITE_FINISHING = 0b01000000000 << 18
-const WRITE_CORKED = 0b10000000000 << 18
-
-const WRITE_NOT_ACTIVE = MAX ^ (WRITE_ACTIVE | WRITE_WRITING)
-const WRITE_NON_PRIMARY = MAX ^ WRITE_PRIMARY
-const WRITE_NOT_FINISHING = MAX ^ (WRITE_ACTIVE | WRITE_FINISHING)
-const WRITE_DRAINED = MAX ^ WRITE_UNDRAINED
-const WRITE_NOT_QUEUED = MAX ^ WRITE_QUEUED
-const WRITE_NOT_NEXT_TICK = MAX ^ WRITE_NEXT_TICK
-const WRITE_NOT_UPDATING = MAX ^ WRITE_UPDATING
-const WRITE_NOT_CORKED = MAX ^ WRITE_CORKED
-
-// Combined shared state
-const ACTIVE = READ_ACTIVE | WRITE_ACTIVE
-const NOT_ACTIVE = MAX ^ ACTIVE
-const DONE = READ_DONE | WRITE_DONE
-const DESTROY_STATUS = DESTROYING | DESTROYED | PREDESTROYING
-const OPEN_STATUS = DESTROY_STATUS | OPENING
-const AUTO_DESTROY = DESTROY_STATUS | DONE
-const NON_PRIMARY = WRITE_NON_PRIMARY & READ_NON_PRIMARY
-const ACTIVE_OR_TICKING = WRITE_NEXT_TICK | READ_NEXT_TICK
-const TICKING = ACTIVE_OR_TICKING & NOT_ACTIVE
-const IS_OPENING = OPEN_STATUS | TICKING
-
-// Combined shared state and read state
-const READ_PRIMARY_STATUS = OPEN_STATUS | READ_ENDING | READ_DONE
-const READ_STATUS = OPEN_STATUS | READ_DONE | READ_QUEUED
-const READ_ENDING_STATUS = OPEN_STATUS | READ_ENDING | READ_QUEUED
-const READ_READABLE_STATUS = OPEN_STATUS | READ_EMIT_READABLE | READ_QUEUED | READ_EMITTED_READABLE
-const SHOULD_NOT_READ =
-  OPEN_STATUS | READ_ACTIVE | READ_ENDING | READ_DONE | READ_NEEDS_PUSH | READ_READ_AHEAD
-const READ_BACKPRESSURE_STATUS = DESTROY_STATUS | READ_ENDING | READ_DONE
-const READ_UPDATE_SYNC_STATUS = READ_UPDATING | OPEN_STATUS | READ_NEXT_TICK | READ_PRIMARY
-const READ_NEXT_TICK_OR_OPENING = READ_NEXT_TICK | OPENING
-
-// Combined write state
-const WRITE_PRIMARY_STATUS = OPEN_STATUS | WRITE_FINISHING | WRITE_DONE
-const WRITE_QUEUED_AND_UNDRAINED = WRITE_QUEUED | WRITE_UNDRAINED
-const WRITE_QUEUED_AND_ACTIVE = WRITE_QUEUED | WRITE_ACTIVE
-const WRITE_DRAIN_STATUS = WRITE_QUEUED | WRITE_UNDRAINED | OPEN_STATUS | WRITE_ACTIVE
-const WRITE_STATUS = OPEN_STATUS | WRITE_ACTIVE | WRITE_QUEUED | WRITE_CORKED
-const WRITE_PRIMARY_AND_ACTIVE = WRITE_PRIMARY | WRITE_ACTIVE
-const WRITE_ACTIVE_AND_WRITING = WRITE_ACTIVE | WRITE_WRITING
-const WRITE_FINISHING_STATUS = OPEN_STATUS | WRITE_FINISHING | WRITE_QUEUED_AND_ACTIVE | WRITE_DONE
-const WRITE_BACKPRESSURE_STATUS = WRITE_UNDRAINED | DESTROY_STATUS | WRITE_FINISHING | WRITE_DONE
-const WRITE_UPDATE_SYNC_STATUS = WRITE_UPDATING | OPEN_STATUS | WRITE_NEXT_TICK | WRITE_PRIMARY
-const WRITE_DROP_DATA = WRITE_FINISHING | WRITE_DONE | DESTROY_STATUS
-
-const asyncIterator = Symbol.asyncIterator || Symbol('asyncIterator')
-
-class WritableState {
-  constructor(
-    stream,
-    { highWaterMark = 16384, map = null, mapWritable, byteLength, byteLengthWritable } = {}
-  ) {
-    this.stream = stream
-    this.queue = new FIFO()
-    this.highWaterMark = highWaterMark
-    this.buffered = 0
-    this.error = null
-    this.pipeline = null
-    this.drains = null // if we add more seldomly used helpers we might them into a subobject so its a single ptr
-    this.byteLength = byteLengthWritable || byteLength || defaultByteLength
-    this.map = mapWritable || map
-    this.afterWrite = afterWrite.bind(this)
-    this.afterUpdateNextTick = updateWriteNT.bind(this)
-  }
-
-  get ending() {
-    return (this.stream._duplexState & WRITE_FINISHING) !== 0
-  }
-
-  get ended() {
-    return (this.stream._duplexState & WRITE_DONE) !== 0
-  }
-
-  push(data) {
-    if ((this.stream._duplexState & WRITE_DROP_DATA) !== 0) return false
-    if (this.map !== null) data = this.map(data)
-
-    this.buffered += this.byteLength(data)
-    this.queue.push(data)
-
-    if (this.buffered < this.highWaterMark) {
-      this.stream._duplexState |= WRITE_QUEUED
-      return true
-    }
-
-    this.stream._duplexState |= WRITE_QUEUED_AND_UNDRAINED
-    return false
-  }
-
-  shift() {
-    const data = this.queue.shift()
-
-    this.buffered -= this.byteLength(data)
-    if (this.buffered === 0) this.stream._duplexState &= WRITE_NOT_QUEUED
-
-    return data
-  }
-
-  end(data) {
-    if (typeof data === 'function') {
-      this.stream.once('finish', data)
-    } else if (data !== undefined && data !== null) {
-      this.push(data)
-    }
-
-    this.stream._duplexState = (this.stream._duplexState | WRITE_FINISHING) & WRITE_NON_PRIMARY
-  }
-
-  autoBatch(data, cb) {
-    const buffer = []
-    const stream = this.stream
-
-    buffer.push(data)
-    while ((stream._duplexState & WRITE_STATUS) === WRITE_QUEUED_AND_ACTIVE) {
-      buffer.push(stream._writableState.shift())
-    }
-
-    if ((stream._duplexState & OPEN_STATUS) !== 0) return cb(null)
-    stream._writev(buffer, cb)
-  }
-
-  update() {
-    const stream = this.stream
-
-    stream._duplexState |= WRITE_UPDATING
-
-    do {
-      while ((stream._duplexState & WRITE_STATUS) === WRITE_QUEUED) {
-        const data = this.shift()
-        stream._duplexState |= WRITE_ACTIVE_AND_WRITING
-        stream._write(data, this.afterWrite)
-      }
-
-      if ((stream._duplexState & WRITE_PRIMARY_AND_ACTIVE) === 0) this.updateNonPrimary()
-    } while (this.continueUpdate() === true)
-
-    stream._duplexState &= WRITE_NOT_UPDATING
-  }
-
-  updateNonPrimary() {
-    const stream = this.stream
-
-    if ((stream._duplexState & WRITE_FINISHING_STATUS) === WRITE_FINISHING) {
-      stream._duplexState = stream._duplexState | WRITE_ACTIVE
-      stream._final(afterFinal.bind(this))
-      return
-    }
-
-    if ((stream._duplexState & DESTROY_STATUS) === DESTROYING) {
-      if ((stream._duplexState & ACTIVE_OR_TICKING) === 0) {
-        stream._duplexState |= ACTIVE
-        stream._destroy(afterDestroy.bind(this))
-      }
-      return
-    }
-
-    if ((stream._duplexState & IS_OPENING) === OPENING) {
-      stream._duplexState = (stream._duplexState | ACTIVE) & NOT_OPENING
-      stream._open(afterOpen.bind(this))
-    }
-  }
-
-  continueUpdate() {
-    if ((this.stream._duplexState & WRITE_NEXT_TICK) === 0) return false
-    this.stream._duplexState &= WRITE_NOT_NEXT_TICK
-    return true
-  }
-
-  updateCallback() {
-    if ((this.stream._duplexState & WRITE_UPDATE_SYNC_STATUS) === WRITE_PRIMARY) {
-      this.update()
-    } else {
-      this.updateNextTick()
-    }
-  }
-
-  updateNextTick() {
-    if ((this.stream._duplexState & WRITE_NEXT_TICK) !== 0) return
-    this.stream._duplexState |= WRITE_NEXT_TICK
-    if ((this.stream._duplexState & WRITE_UPDATING) === 0) qmt(this.afterUpdateNextTick)
-  }
-}
-
-class ReadableState {
-  constructor(
-    stream,
-    { highWaterMark = 16384, map = null, mapReadable, byteLength, byteLengthReadable } = {}
-  ) {
-    this.stream = stream
-    this.queue = new FIFO()
-    this.highWaterMark = highWaterMark === 0 ? 1 : highWaterMark
-    this.buffered = 0
-    this.readAhead = highWaterMark > 0
-    this.error = null
-    this.pipeline = null
-    this.byteLength = byteLengthReadable || byteLength || defaultByteLength
-    this.map = mapReadable || map
-    this.pipeTo = null
-    this.afterRead = afterRead.bind(this)
-    this.afterUpdateNextTick = updateReadNT.bind(this)
-  }
-
-  get ending() {
-    return (this.stream._duplexState & READ_ENDING) !== 0
-  }
-
-  get ended() {
-    return (this.stream._duplexState & READ_DONE) !== 0
-  }
-
-  pipe(pipeTo, cb) {
-    if (this.pipeTo !== null) throw StreamError.BAD_ARGUMENT('Can only pipe to one destination')
-    if (typeof cb !== 'function') cb = null
-
-    this.stream._duplexState |= READ_PIPE_DRAINED
-    this.pipeTo = pipeTo
-    this.pipeline = new Pipeline(this.stream, pipeTo, cb)
-
-    if (cb) this.stream.on('error', noop) // We already error handle this so supress crashes
-
-    if (isStreamx(pipeTo)) {
-      pipeTo._writableState.pipeline = this.pipeline
-      if (cb) pipeTo.on('error', noop) // We already error handle this so supress crashes
-      pipeTo.on('finish', this.pipeline.finished.bind(this.pipeline)) // TODO: just call finished from pipeTo itself
-    } else {
-      const onerror = this.pipeline.done.bind(this.pipeline, pipeTo)
-      const onclose = this.pipeline.done.bind(this.pipeline, pipeTo, null) // onclose has a weird bool arg
-      pipeTo.on('error', onerror)
-      pipeTo.on('close', onclose)
-      pipeTo.on('finish', this.pipeline.finished.bind(this.pipeline))
-    }
-
-    pipeTo.on('drain', afterDrain.bind(this))
-    this.stream.emit('piping', pipeTo)
-    pipeTo.emit('pipe', this.stream)
-  }
-
-  push(data) {
-    const stream = this.stream
-
-    if (data === null) {
-      this.highWaterMark = 0
-      stream._duplexState = (stream._duplexState | READ_ENDING) & READ_NON_PRIMARY_AND_PUSHED
-      return false
-    }
-
-    if (this.map !== null) {
-      data = this.map(data)
-      if (data === null) {
-        stream._duplexState &= READ_PUSHED
-        return this.buffered < this.highWaterMark
-      }
-    }
-
-    this.buffered += this.byteLength(data)
-    this.queue.push(data)
-
-    stream._duplexState = (stream._duplexState | READ_QUEUED) & READ_PUSHED
-
-    return this.buffered < this.highWaterMark
-  }
-
-  shift() {
-    const data = this.queue.shift()
-
-    this.buffered -= this.byteLength(data)
-    if (this.buffered === 0) {
-      this.stream._duplexState &= READ_NOT_QUEUED
-    }
-
-    return data
-  }
-
-  unshift(data) {
-    const pending = [this.map !== null ? this.map(data) : data]
-    while (this.buffered > 0) pending.push(this.shift())
-
-    for (let i = 0; i < pending.length - 1; i++) {
-      const data = pending[i]
-      this.buffered += this.byteLength(data)
-      this.queue.push(data)
-    }
-
-    this.push(pending[pending.length - 1])
-  }
-
-  read() {
-    const stream = this.stream
-
-    if ((stream._duplexState & READ_STATUS) === READ_QUEUED) {
-      const data = this.shift()
-
-      if (this.pipeTo !== null && this.pipeTo.write(data) === false) {
-        stream._duplexState &= READ_PIPE_NOT_DRAINED
-      }
-
-      if ((stream._duplexState & READ_EMIT_DATA) !== 0) {
-        stream.emit('data', data)
-      }
-
-      return data
-    }
-
-    if (this.readAhead === false) {
-      stream._duplexState |= READ_READ_AHEAD
-      this.updateNextTick()
-    }
-
-    return null
-  }
-
-  drain() {
-    const stream = this.stream
-
-    while (
-      (stream._duplexState & READ_STATUS) === READ_QUEUED &&
-      (stream._duplexState & READ_FLOWING) !== 0
-    ) {
-      const data = this.shift()
-
-      if (this.pipeTo !== null && this.pipeTo.write(data) === false) {
-        stream._duplexState &= READ_PIPE_NOT_DRAINED
-      }
-
-      if ((stream._duplexState & READ_EMIT_DATA) !== 0) {
-        stream.emit('data', data)
-      }
-    }
-  }
-
-  update() {
-    const stream = this.stream
-
-    stream._duplexState |= READ_UPDATING
-
-    do {
-      this.drain()
-
-      while (
-        this.buffered < this.highWaterMark &&
-        (stream._duplexState & SHOULD_NOT_READ) === READ_READ_AHEAD
-      ) {
-        stream._duplexState |= READ_ACTIVE_AND_NEEDS_PUSH
-        stream._read(this.afterRead)
-        this.drain()
-      }
-
-      if ((stream._duplexState & READ_READABLE_STATUS) === READ_EMIT_READABLE_AND_QUEUED) {
-        stream._duplexState |= READ_EMITTED_READABLE
-        stream.emit('readable')
-      }
-
-      if ((stream._duplexState & READ_PRIMARY_AND_ACTIVE) === 0) {
-        this.updateNonPrimary()
-      }
-    } while (this.continueUpdate() === true)
-
-    stream._duplexState &= READ_NOT_UPDATING
-  }
-
-  updateNonPrimary() {
-    const stream = this.stream
-
-    if ((stream._duplexState & READ_ENDING_STATUS) === READ_ENDING) {
-      stream._duplexState = (stream._duplexState | READ_DONE) & READ_NOT_ENDING
-      stream.emit('end')
-
-      if ((stream._duplexState & AUTO_DESTROY) === DONE) {
-        stream._duplexState |= DESTROYING
-      }
-
-      if (this.pipeTo !== null) {
-        this.pipeTo.end()
-      }
-    }
-
-    if ((stream._duplexState & DESTROY_STATUS) === DESTROYING) {
-      if ((stream._duplexState & ACTIVE_OR_TICKING) === 0) {
-        stream._duplexState |= ACTIVE
-        stream._destroy(afterDestroy.bind(this))
-      }
-      return
-    }
-
-    if ((stream._duplexState & IS_OPENING) === OPENING) {
-      stream._duplexState = (stream._duplexState | ACTIVE) & NOT_OPENING
-      stream._open(afterOpen.bind(this))
-    }
-  }
-
-  continueUpdate() {
-    if ((this.stream._duplexState & READ_NEXT_TICK) === 0) return false
-    this.stream._duplexState &= READ_NOT_NEXT_TICK
-    return true
-  }
-
-  updateCallback() {
-    if ((this.stream._duplexState & READ_UPDATE_SYNC_STATUS) === READ_PRIMARY) {
-      this.update()
-    } else {
-      this.updateNextTick()
-    }
-  }
-
-  updateNextTickIfOpen() {
-    if ((this.stream._duplexState & READ_NEXT_TICK_OR_OPENING) !== 0) return
-    this.stream._duplexState |= READ_NEXT_TICK
-    if ((this.stream._duplexState & READ_UPDATING) === 0) qmt(this.afterUpdateNextTick)
-  }
-
-  updateNextTick() {
-    if ((this.stream._duplexState & READ_NEXT_TICK) !== 0) return
-    this.stream._duplexState |= READ_NEXT_TICK
-    if ((this.stream._duplexState & READ_UPDATING) === 0) qmt(this.afterUpdateNextTick)
-  }
-}
-
-class TransformState {
-  constructor(stream) {
-    this.data = null
-    this.afterTransform = afterTransform.bind(stream)
-    this.afterFinal = null
-  }
-}
-
-class Pipeline {
-  constructor(src, dst, cb) {
-    this.from = src
-    this.to = dst
-    this.afterPipe = cb
-    this.error = null
-    this.pipeToFinished = false
-  }
-
-  finished() {
-    this.pipeToFinished = true
-  }
-
-  done(stream, err) {
-    if (err) this.error = err
-
-    if (stream === this.to) {
-      this.to = null
-
-      if (this.from !== null) {
-        if ((this.from._duplexState & READ_DONE) === 0 || !this.pipeToFinished) {
-          this.from.destroy(this.error || StreamError.PREMATURE_CLOSE('Writable stream closed'))
-        }
-        return
-      }
-    }
-
-    if (stream === this.from) {
-      this.from = null
-
-      if (this.to !== null) {
-        if ((stream._duplexState & READ_DONE) === 0) {
-          this.to.destroy(this.error || StreamError.PREMATURE_CLOSE('Readable stream closed'))
-        }
-        return
-      }
-    }
-
-    if (this.afterPipe !== null) this.afterPipe(this.error)
-    this.to = this.from = this.afterPipe = null
-  }
-}
-
-function afterDrain() {
-  this.stream._duplexState |= READ_PIPE_DRAINED
-  this.updateCallback()
-}
-
-function afterFinal(err) {
-  const stream = this.stream
-  if (err) stream.destroy(err)
-
-  if ((stream._duplexState & DESTROY_STATUS) === 0) {
-    stream._duplexState |= WRITE_DONE
-    stream.emit('finish')
-  }
-
-  if ((stream._duplexState & AUTO_DESTROY) === DONE) {
-    stream._duplexState |= DESTROYING
-  }
-
-  stream._duplexState &= WRITE_NOT_FINISHING
-
-  // no need to wait the extra tick here, so we short circuit that
-  if ((stream._duplexState & WRITE_UPDATING) === 0) {
-    this.update()
-  } else {
-    this.updateNextTick()
-  }
-}
-
-function afterDestroy(err) {
-  const stream = this.stream
-
-  if (!err && !StreamError.isStreamDestroyed(this.error)) err = this.error
-  if (err) stream.emit('error', err)
-
-  stream._duplexState |= DESTROYED
-  stream.emit('close')
-
-  const rs = stream._readableState
-  const ws = stream._writableState
-
-  if (rs !== null && rs.pipeline !== null) {
-    rs.pipeline.done(stream, err)
-  }
-
-  if (ws !== null) {
-    while (ws.drains !== null && ws.drains.length > 0) {
-      ws.drains.shift().resolve(false)
-    }
-
-    if (ws.pipeline !== null) {
-      ws.pipeline.done(stream, err)
-    }
-  }
-}
-
-function afterWrite(err) {
-  const stream = this.stream
-
-  if (err) stream.destroy(err)
-  stream._duplexState &= WRITE_NOT_ACTIVE
-
-  if (this.drains !== null) tickDrains(this.drains)
-
-  if ((stream._duplexState & WRITE_DRAIN_STATUS) === WRITE_UNDRAINED) {
-    stream._duplexState &= WRITE_DRAINED
-
-    if ((stream._duplexState & WRITE_EMIT_DRAIN) === WRITE_EMIT_DRAIN) {
-      stream.emit('drain')
-    }
-  }
-
-  this.updateCallback()
-}
-
-function afterRead(err) {
-  if (err) this.stream.destroy(err)
-  this.stream._duplexState &= READ_NOT_ACTIVE
-
-  if (this.readAhead === false && (this.stream._duplexState & READ_RESUMED) === 0) {
-    this.stream._duplexState &= READ_NO_READ_AHEAD
-  }
-
-  this.updateCallback()
-}
-
-function updateReadNT() {
-  if ((this.stream._duplexState & READ_UPDATING) === 0) {
-    this.stream._duplexState &= READ_NOT_NEXT_TICK
-    this.update()
-  }
-}
-
-function updateWriteNT() {
-  if ((this.stream._duplexState & WRITE_UPDATING) === 0) {
-    this.stream._duplexState &= WRITE_NOT_NEXT_TICK
-    this.update()
-  }
-}
-
-function tickDrains(drains) {
-  for (let i = 0; i < drains.length; i++) {
-    // drains.writes are monotonic, so if one is 0 its always the first one
-    if (--drains[i].writes === 0) {
-      drains.shift().resolve(true)
-      i--
-    }
-  }
-}
-
-function afterOpen(err) {
-  const stream = this.stream
-
-  if (err) stream.destroy(err)
-
-  if ((stream._duplexState & DESTROYING) === 0) {
-    if ((stream._duplexState & READ_PRIMARY_STATUS) === 0) {
-      stream._duplexState |= READ_PRIMARY
-    }
-
-    if ((stream._duplexState & WRITE_PRIMARY_STATUS) === 0) {
-      stream._duplexState |= WRITE_PRIMARY
-    }
-
-    stream.emit('open')
-  }
-
-  stream._duplexState &= NOT_ACTIVE
-
-  if (stream._writableState !== null) {
-    stream._writableState.updateCallback()
-  }
-
-  if (stream._readableState !== null) {
-    stream._readableState.updateCallback()
-  }
-}
-
-function afterTransform(err, data) {
-  if (data !== undefined && data !== null) this.push(data)
-  this._writableState.afterWrite(err)
-}
-
-function newListener(name) {
-  if (this._readableState !== null) {
-    if (name === 'data') {
-      this._duplexState |= READ_EMIT_DATA | READ_RESUMED_READ_AHEAD
-      this._readableState.updateNextTick()
-    }
-    if (name === 'readable') {
-      this._duplexState |= READ_EMIT_READABLE
-      this._readableState.updateNextTick()
-    }
-  }
-
-  if (this._writableState !== null) {
-    if (name === 'drain') {
-      this._duplexState |= WRITE_EMIT_DRAIN
-      this._writableState.updateNextTick()
-    }
-  }
-}
-
-class Stream extends EventEmitter {
-  constructor(opts) {
-    super()
-
-    this._duplexState = 0
-    this._readableState = null
-    this._writableState = null
-
-    if (opts) {
-      if (opts.open) this._open = opts.open
-      if (opts.destroy) this._destroy = opts.destroy
-      if (opts.predestroy) this._predestroy = opts.predestroy
-      if (opts.signal) opts.signal.addEventListener('abort', abort.bind(this))
-    }
-
-    this.on('newListener', newListener)
-  }
-
-  _open(cb) {
-    cb(null)
-  }
-
-  _destroy(cb) {
-    cb(null)
-  }
-
-  _predestroy() {
-    // does nothing
-  }
-
-  get readable() {
-    return this._readableState !== null ? true : undefined
-  }
-
-  get writable() {
-    return this._writableState !== null ? true : undefined
-  }
-
-  get destroyed() {
-    return (this._duplexState & DESTROYED) !== 0
-  }
-
-  get destroying() {
-    return (this._duplexState & DESTROY_STATUS) !== 0
-  }
-
-  destroy(err) {
-    if ((this._duplexState & DESTROY_STATUS) === 0) {
-      if (!err) err = StreamError.STREAM_DESTROYED()
-      this._duplexState = (this._duplexState | DESTROYING) & NON_PRIMARY
-
-      if (this._readableState !== null) {
-        this._readableState.highWaterMark = 0
-        this._readableState.error = err
-      }
-
-      if (this._writableState !== null) {
-        this._writableState.highWaterMark = 0
-        this._writableState.error = err
-      }
-
-      this._duplexState |= PREDESTROYING
-      this._predestroy()
-      this._duplexState &= NOT_PREDESTROYING
-
-      if (this._readableState !== null) {
-        this._readableState.updateNextTick()
-      }
-
-      if (this._writableState !== null) {
-        this._writableState.updateNextTick()
-      }
-    }
-  }
-}
-
-class Readable extends Stream {
-  constructor(opts) {
-    super(opts)
-
-    this._duplexState |= OPENING | WRITE_DONE | READ_READ_AHEAD
-    this._readableState = new ReadableState(this, opts)
-
-    if (opts) {
-      if (this._readableState.readAhead === false) this._duplexState &= READ_NO_READ_AHEAD
-      if (opts.read) this._read = opts.read
-      if (opts.eagerOpen) this._readableState.updateNextTick()
-      if (opts.encoding) this.setEncoding(opts.encoding)
-    }
-  }
-
-  static deferred(fn, opts) {
-    const out = new PassThrough(opts)
-
-    fn()
-      .then((src) => {
-        if (src === null) return out.end()
-        if (out.destroying) return
-        pipeline(src, out, noop)
-      })
-      .catch((err) => out.destroy(err))
-
-    return out
-  }
-
-  setEncoding(encoding) {
-    const dec = new TextDecoder(encoding)
-    const map = this._readableState.map || echo
-    this._readableState.map = mapOrSkip
-    return this
-
-    function mapOrSkip(data) {
-      const next = dec.push(data)
-      return next === '' && (data.byteLength !== 0 || dec.remaining > 0) ? null : map(next)
-    }
-  }
-
-  _read(cb) {
-    cb(null)
-  }
-
-  pipe(dest, cb) {
-    this._readableState.updateNextTick()
-    this._readableState.pipe(dest, cb)
-    return dest
-  }
-
-  read() {
-    this._readableState.updateNextTick()
-    return this._readableState.read()
-  }
-
-  push(data) {
-    this._readableState.updateNextTickIfOpen()
-    return this._readableState.push(data)
-  }
-
-  unshift(data) {
-    this._readableState.updateNextTickIfOpen()
-    return this._readableState.unshift(data)
-  }
-
-  resume() {
-    this._duplexState |= READ_RESUMED_READ_AHEAD
-    this._readableState.updateNextTick()
-    return this
-  }
-
-  pause() {
-    this._duplexState &=
-      this._readableState.readAhead === false ? READ_PAUSED_NO_READ_AHEAD : READ_PAUSED
-    return this
-  }
-
-  static _fromAsyncIterator(ite, opts) {
-    let destroy
-
-    const rs = new Readable({
-      ...opts,
-      read(cb) {
-        ite.next().then(push).then(cb.bind(null, null)).catch(cb)
-      },
-      predestroy() {
-        destroy = ite.return()
-      },
-      destroy(cb) {
-        if (!destroy) return cb(null)
-        destroy.then(cb.bind(null, null)).catch(cb)
-      }
-    })
-
-    return rs
-
-    function push(data) {
-      if (data.done) rs.push(null)
-      else rs.push(data.value)
-    }
-  }
-
-  static from(data, opts) {
-    if (isReadStreamx(data)) return data
-    if (data[asyncIterator]) return this._fromAsyncIterator(data[asyncIterator](), opts)
-    if (!Array.isArray(data)) data = data === undefined ? [] : [data]
-
-    let i = 0
-    return new Readable({
-      ...opts,
-      read(cb) {
-        this.push(i === data.length ? null : data[i++])
-        cb(null)
-      }
-    })
-  }
-
-  static isBackpressured(rs) {
-    return (
-      (rs._duplexState & READ_BACKPRESSURE_STATUS) !== 0 ||
-      rs._readableState.buffered >= rs._readableState.highWaterMark
-    )
-  }
-
-  static isPaused(rs) {
-    return (rs._duplexState & READ_RESUMED) === 0
-  }
-
-  [asyncIterator]() {
-    const stream = this
-
-    let error = null
-    let promiseResolve = null
-    let promiseReject = null
-
-    this.on('error', (err) => {
-      error = err
-    })
-    this.on('readable', onreadable)
-    this.on('close', onclose)
-
-    return {
-      [asyncIterator]() {
-        return this
-      },
-      next() {
-        return new Promise(function (resolve, reject) {
-          promiseResolve = resolve
-          promiseReject = reject
-          const data = stream.read()
-          if (data !== null) ondata(data)
-          else if ((stream._duplexState & DESTROYED) !== 0) ondata(null)
-        })
-      },
-      return() {
-        return destroy(null)
-      },
-      throw(err) {
-        return destroy(err)
-      }
-    }
-
-    function onreadable() {
-      if (promiseResolve !== null) ondata(stream.read())
-    }
-
-    function onclose() {
-      if (promiseResolve !== null) ondata(null)
-    }
-
-    function ondata(data) {
-      if (promiseReject === null) return
-      if (error) {
-        promiseReject(error)
-      } else if (data === null && (stream._duplexState & READ_DONE) === 0) {
-        promiseReject(StreamError.STREAM_DESTROYED())
-      } else {
-        promiseResolve({ value: data, done: data === null })
-      }
-      promiseReject = promiseResolve = null
-    }
-
-    function destroy(err) {
-      stream.destroy(err)
-      return new Promise((resolve, reject) => {
-        if (stream._duplexState & DESTROYED) return resolve({ value: undefined, done: true })
-        stream.once('close', function () {
-          if (err) reject(err)
-          else resolve({ value: undefined, done: true })
-        })
-      })
-    }
-  }
-}
-
-class Writable extends Stream {
-  constructor(opts) {
-    super(opts)
-
-    this._duplexState |= OPENING | READ_DONE
-    this._writableState = new WritableState(this, opts)
-
-    if (opts) {
-      if (opts.writev) this._writev = opts.writev
-      if (opts.write) this._write = opts.write
-      if (opts.final) this._final = opts.final
-      if (opts.eagerOpen) this._writableState.updateNextTick()
-    }
-  }
-
-  cork() {
-    this._duplexState |= WRITE_CORKED
-  }
-
-  uncork() {
-    this._duplexState &= WRITE_NOT_CORKED
-    this._writableState.updateNextTick()
-  }
-
-  _writev(batch, cb) {
-    cb(null)
-  }
-
-  _write(data, cb) {
-    this._writableState.autoBatch(data, cb)
-  }
-
-  _final(cb) {
-    cb(null)
-  }
-
-  static isBackpressured(ws) {
-    return (ws._duplexState & WRITE_BACKPRESSURE_STATUS) !== 0
-  }
-
-  static drained(ws) {
-    if (ws.destroyed) return Promise.resolve(false)
-
-    const state = ws._writableState
-    const pending = isWritev(ws) ? Math.min(1, state.queue.length) : state.queue.length
-    const writes = pending + (ws._duplexState & WRITE_WRITING ? 1 : 0)
-    if (writes === 0) return Promise.resolve(true)
-
-    if (state.drains === null) state.drains = []
-    return new Promise((resolve) => {
-      state.drains.push({ writes, resolve })
-    })
-  }
-
-  write(data) {
-    this._writableState.updateNextTick()
-    return this._writableState.push(data)
-  }
-
-  end(data) {
-    this._writableState.updateNextTick()
-    this._writableState.end(data)
-    return this
-  }
-}
-
-class Duplex extends Readable {
-  // and Writable
-  constructor(opts) {
-    super(opts)
-
-    this._duplexState = OPENING | (this._duplexState & READ_READ_AHEAD)
-    this._writableState = new WritableState(this, opts)
-
-    if (opts) {
-      if (opts.writev) this._writev = opts.writev
-      if (opts.write) this._write = opts.write
-      if (opts.final) this._final = opts.final
-    }
-  }
-
-  cork() {
-    this._duplexState |= WRITE_CORKED
-  }
-
-  uncork() {
-    this._duplexState &= WRITE_NOT_CORKED
-    this._writableState.updateNextTick()
-  }
-
-  _writev(batch, cb) {
-    cb(null)
-  }
-
-  _write(data, cb) {
-    this._writableState.autoBatch(data, cb)
-  }
-
-  _final(cb) {
-    cb(null)
-  }
-
-  write(data) {
-    this._writableState.updateNextTick()
-    return this._writableState.push(data)
-  }
-
-  end(data) {
-    this._writableState.updateNextTick()
-    this._writableState.end(data)
-    return this
-  }
-}
-
-class Transform extends Duplex {
-  constructor(opts) {
-    super(opts)
-    this._transformState = new TransformState(this)
-
-    if (opts) {
-      if (opts.transform) this._transform = opts.transform
-      if (opts.flush) this._flush = opts.flush
-    }
-  }
-
-  _write(data, cb) {
-    if (this._readableState.buffered >= this._readableState.highWaterMark) {
-      this._transformState.data = data
-    } else {
-      this._transform(data, this._transformState.afterTransform)
-    }
-  }
-
-  _read(cb) {
-    if (this._transformState.data !== null) {
-      const data = this._transformState.data
-      this._transformState.data = null
-      cb(null)
-      this._transform(data, this._transformState.afterTransform)
-    } else {
-      cb(null)
-    }
-  }
-
-  destroy(err) {
-    super.destroy(err)
-    if (this._transformState.data !== null) {
-      this._transformState.data = null
-      this._transformState.afterTransform()
-    }
-  }
-
-  _transform(data, cb) {
-    cb(null, data)
-  }
-
-  _flush(cb) {
-    cb(null)
-  }
-
-  _final(cb) {
-    this._transformState.afterFinal = cb
-    this._flush(transformAfterFlush.bind(this))
-  }
-}
-
-class PassThrough extends Transform {}
-
-function transformAfterFlush(err, data) {
-  const cb = this._transformState.afterFinal
-  if (err) return cb(err)
-
-  if (data !== null && data !== undefined) this.push(data)
-  this.push(null)
-  cb(null)
-}
-
-function pipelinePromise(...streams) {
-  return new Promise((resolve, reject) => {
-    return pipeline(...streams, (err) => {
-      if (err) return reject(err)
-      resolve()
-    })
-  })
-}
-
-function pipeline(stream, ...streams) {
-  const all = Array.isArray(stream) ? [...stream, ...streams] : [stream, ...streams]
-  const done = all.length && typeof all[all.length - 1] === 'function' ? all.pop() : null
-
-  if (all.length < 2) throw StreamError.BAD_ARGUMENT('Pipeline requires at least 2 streams')
-
-  let src = all[0]
-  let dest = null
-  let error = null
-
-  for (let i = 1; i < all.length; i++) {
-    dest = all[i]
-
-    if (isStreamx(src)) {
-      src.pipe(dest, onerror)
-    } else {
-      errorHandle(src, true, i > 1, onerror)
-      src.pipe(dest)
-    }
-
-    src = dest
-  }
-
-  if (done) {
-    let fin = false
-
-    const autoDestroy =
-      isStreamx(dest) || !!(dest._writableState && dest._writableState.autoDestroy)
-
-    dest.on('error', (err) => {
-      if (error === null) error = err
-    })
-
-    dest.on('finish', () => {
-      fin = true
-      if (!autoDestroy) done(error)
-    })
-
-    if (autoDestroy) {
-      dest.on('close', () => done(error || (fin ? null : StreamError.PREMATURE_CLOSE())))
-    }
-  }
-
-  return dest
-
-  function errorHandle(s, rd, wr, onerror) {
-    s.on('error', onerror)
-    s.on('close', onclose)
-
-    function onclose() {
-      if (rd && s._readableState && !s._readableState.ended) {
-        return onerror(StreamError.PREMATURE_CLOSE())
-      }
-      if (wr && s._writableState && !s._writableState.ended) {
-        return onerror(StreamError.PREMATURE_CLOSE())
-      }
-    }
-  }
-
-  function onerror(err) {
-    if (!err || error) return
-    error = err
-
-    for (const s of all) {
-      s.destroy(err)
-    }
-  }
-}
-
-function echo(s) {
-  return s
-}
-
-function isStream(stream) {
-  return !!stream._readableState || !!stream._writableState
-}
-
-function isStreamx(stream) {
-  return typeof stream._duplexState === 'number' && isStream(stream)
-}
-
-function isEnding(stream) {
-  return !!stream._readableState && stream._readableState.ending
-}
-
-function isEnded(stream) {
-  return !!stream._readableState && stream._readableState.ended
-}
-
-function isFinishing(stream) {
-  return !!stream._writableState && stream._writableState.ending
-}
-
-function isFinished(stream) {
-  return !!stream._writableState && stream._writableState.ended
-}
-
-function getStreamError(stream, opts = {}) {
-  const err =
-    (stream._readableState && stream._readableState.error) ||
-    (stream._writableState && stream._writableState.error)
-
-  // avoid implicit errors by default
-  return !opts.all && StreamError.isStreamDestroyed(err) ? null : err
-}
-
-function isReadStreamx(stream) {
-  return isStreamx(stream) && stream.readable
-}
-
-function isDisturbed(stream) {
-  return (
-    (stream._duplexState & OPENING) !== OPENING ||
-    (stream._duplexState & DESTROYING) === DESTROYING ||
-    (stream._duplexState & ACTIVE_OR_TICKING) !== 0
-  )
-}
-
-function isTypedArray(data) {
-  return typeof data === 'object' && data !== null && typeof data.byteLength === 'number'
-}
-
-function defaultByteLength(data) {
-  return isTypedArray(data) ? data.byteLength : 1024
-}
-
-function noop() {}
-
-function abort() {
-  this.destroy(StreamError.ABORTED())
-}
-
-function isWritev(s) {
-  return s._writev !== Writable.prototype._writev && s._writev !== Duplex.prototype._writev
-}
-
-module.exports = {
-  pipeline,
-  pipelinePromise,
-  isStream,
-  isStreamx,
-  isEnding,
-  isEnded,
-  isFinishing,
-  isFinished,
-  isDisturbed,
-  getStreamError,
-  Stream,
-  Writable,
-  Readable,
-  Duplex,
-  Transform,
-  // Export PassThrough for compatibility with Node.js core's stream module
-  PassThrough
-}
-
-
-/***/ }),
-
-/***/ 5657:
-/***/ ((module) => {
-
-module.exports = class StreamError extends Error {
-  constructor(msg, code, fn = StreamError) {
-    super(msg)
-
-    this.code = code
-
-    if (Error.captureStackTrace) {
-      Error.captureStackTrace(this, fn)
-    }
-  }
-
-  static isStreamDestroyed(err) {
-    return err && err.code === 'STREAM_DESTROYED'
-  }
-
-  static isPrematureClose(err) {
-    return err && err.code === 'PREMATURE_CLOSE'
-  }
-
-  static isAborted(err) {
-    return err && err.code === 'ABORTED'
-  }
-
-  static isBadArgument(err) {
-    return err && err.code === 'BAD_ARGUMENT'
-  }
-
-  get name() {
-    return 'StreamError'
-  }
-
-  static STREAM_DESTROYED() {
-    return new StreamError('Stream was destroyed', 'STREAM_DESTROYED', StreamError.STREAM_DESTROYED)
-  }
-
-  static PREMATURE_CLOSE(msg = 'Premature close') {
-    return new StreamError(msg, 'PREMATURE_CLOSE', StreamError.PREMATURE_CLOSE)
-  }
-
-  static ABORTED() {
-    return new StreamError('Stream aborted', 'ABORTED', StreamError.ABORTED)
-  }
-
-  static BAD_ARGUMENT(msg = 'Bad argument') {
-    return new StreamError(msg, 'BAD_ARGUMENT', StreamError.BAD_ARGUMENT)
-  }
-}
-
-
-/***/ }),
-
-/***/ 775:
-/***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
-
-const constants = { // just for envs without fs
-  S_IFMT: 61440,
-  S_IFDIR: 16384,
-  S_IFCHR: 8192,
-  S_IFBLK: 24576,
-  S_IFIFO: 4096,
-  S_IFLNK: 40960
-}
-
-try {
-  module.exports = (__nccwpck_require__(9896).constants) || constants
-} catch {
-  module.exports = constants
-}
-
-
-/***/ }),
-
-/***/ 5763:
-/***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
-
-const { Writable, Readable, getStreamError } = __nccwpck_require__(6204)
-const FIFO = __nccwpck_require__(3867)
-const b4a = __nccwpck_require__(3057)
-const headers = __nccwpck_require__(8428)
-
-const EMPTY = b4a.alloc(0)
-const MAX_HEADER_SIZE = 4 * 1024 * 1024 // arbitrary big number
-
-class BufferList {
-  constructor () {
-    this.buffered = 0
-    this.shifted = 0
-    this.queue = new FIFO()
-
-    this._offset = 0
-  }
-
-  push (buffer) {
-    this.buffered += buffer.byteLength
-    this.queue.push(buffer)
-  }
-
-  shiftFirst (size) {
-    return this.buffered === 0 ? null : this._next(size)
-  }
-
-  shift (size) {
-    if (size > this.buffered) return null
-    if (size === 0) return EMPTY
-
-    let chunk = this._next(size)
-
-    if (size === chunk.byteLength) return chunk // likely case
-
-    const chunks = [chunk]
-
-    while ((size -= chunk.byteLength) > 0) {
-      chunk = this._next(size)
-      chunks.push(chunk)
-    }
-
-    return b4a.concat(chunks)
-  }
-
-  _next (size) {
-    const buf = this.queue.peek()
-    const rem = buf.byteLength - this._offset
-
-    if (size >= rem) {
-      const sub = this._offset ? buf.subarray(this._offset, buf.byteLength) : buf
-      this.queue.shift()
-      this._offset = 0
-      this.buffered -= rem
-      this.shifted += rem
-      return sub
-    }
-
-    this.buffered -= size
-    this.shifted += size
-
-    return buf.subarray(this._offset, (this._offset += size))
-  }
-}
-
-class Source extends Readable {
-  constructor (self, header, offset) {
-    super()
-
-    this.header = header
-    this.offset = offset
-
-    this._parent = self
-  }
-
-  _read (cb) {
-    if (this.header.size === 0) {
-      this.push(null)
-    }
-    if (this._parent._stream === this) {
-      this._parent._update()
-    }
-    cb(null)
-  }
-
-  _predestroy () {
-    this._parent.destroy(getStreamError(this))
-  }
-
-  _detach () {
-    if (this._parent._stream === this) {
-      this._parent._stream = null
-      this._parent._missing = overflow(this.header.size)
-      this._parent._update()
-    }
-  }
-
-  _destroy (cb) {
-    this._detach()
-    cb(null)
-  }
-}
-
-class Extract extends Writable {
-  constructor (opts) {
-    super(opts)
-
-    if (!opts) opts = {}
-
-    this._buffer = new BufferList()
-    this._offset = 0
-    this._header = null
-    this._stream = null
-    this._missing = 0
-    this._longHeader = false
-    this._callback = noop
-    this._locked = false
-    this._finished = false
-    this._pax = null
-    this._paxGlobal = null
-    this._gnuLongPath = null
-    this._gnuLongLinkPath = null
-    this._filenameEncoding = opts.filenameEncoding || 'utf-8'
-    this._allowUnknownFormat = !!opts.allowUnknownFormat
-    this._unlockBound = this._unlock.bind(this)
-  }
-
-  _unlock (err) {
-    this._locked = false
-
-    if (err) {
-      this.destroy(err)
-      this._continueWrite(err)
-      return
-    }
-
-    this._update()
-  }
-
-  _consumeHeader () {
-    if (this._locked) return false
-
-    this._offset = this._buffer.shifted
-
-    try {
-      this._header = headers.decode(this._buffer.shift(512), this._filenameEncoding, this._allowUnknownFormat)
-    } catch (err) {
-      this._continueWrite(err)
-      return false
-    }
-
-    if (!this._header) return true
-
-    this._header.byteOffset = this._buffer.shifted
-
-    switch (this._header.type) {
-      case 'gnu-long-path':
-      case 'gnu-long-link-path':
-      case 'pax-global-header':
-      case 'pax-header':
-        this._longHeader = true
-        this._missing = this._header.size
-        if (this._missing > MAX_HEADER_SIZE) {
-          this._continueWrite(new Error('Header exceeds max size'))
-          return false
-        }
-        return true
-    }
-
-    this._locked = true
-    this._applyLongHeaders()
-
-    if (!(this._header.size >= 0)) {
-      this._continueWrite(new Error('Invalid header'))
-      return false
-    }
-
-    if (this._header.size === 0 || this._header.type === 'directory') {
-      this.emit('entry', this._header, this._createStream(), this._unlockBound)
-      return true
-    }
-
-    this._stream = this._createStream()
-    this._missing = this._header.size
-
-    this.emit('entry', this._header, this._stream, this._unlockBound)
-    return true
-  }
-
-  _applyLongHeaders () {
-    if (this._gnuLongPath) {
-      this._header.name = this._gnuLongPath
-      this._gnuLongPath = null
-    }
-
-    if (this._gnuLongLinkPath) {
-      this._header.linkname = this._gnuLongLinkPath
-      this._gnuLongLinkPath = null
-    }
-
-    if (this._pax) {
-      if (this._pax.path) this._header.name = this._pax.path
-      if (this._pax.linkpath) this._header.linkname = this._pax.linkpath
-      if (this._pax.size) this._header.size = parseInt(this._pax.size, 10)
-      this._header.pax = this._pax
-      this._pax = null
-    }
-  }
-
-  _decodeLongHeader (buf) {
-    switch (this._header.type) {
-      case 'gnu-long-path':
-        this._gnuLongPath = headers.decodeLongPath(buf, this._filenameEncoding)
-        break
-      case 'gnu-long-link-path':
-        this._gnuLongLinkPath = headers.decodeLongPath(buf, this._filenameEncoding)
-        break
-      case 'pax-global-header':
-        this._paxGlobal = headers.decodePax(buf)
-        break
-      case 'pax-header':
-        this._pax = this._paxGlobal === null
-          ? headers.decodePax(buf)
-          : Object.assign({}, this._paxGlobal, headers.decodePax(buf))
-        break
-    }
-  }
-
-  _consumeLongHeader () {
-    this._longHeader = false
-    this._missing = overflow(this._header.size)
-
-    const buf = this._buffer.shift(this._header.size)
-
-    try {
-      this._decodeLongHeader(buf)
-    } catch (err) {
-      this._continueWrite(err)
-      return false
-    }
-
-    return true
-  }
-
-  _consumeStream () {
-    const buf = this._buffer.shiftFirst(this._missing)
-    if (buf === null) return false
-
-    this._missing -= buf.byteLength
-    const drained = this._stream.push(buf)
-
-    if (this._missing === 0) {
-      this._stream.push(null)
-      if (drained) this._stream._detach()
-      return drained && this._locked === false
-    }
-
-    return drained
-  }
-
-  _createStream () {
-    return new Source(this, this._header, this._offset)
-  }
-
-  _update () {
-    while (this._buffer.buffered > 0 && !this.destroying) {
-      if (this._missing > 0) {
-        if (this._stream !== null) {
-          if (this._consumeStream() === false) return
-          continue
-        }
-
-        if (this._longHeader === true) {
-          if (this._missing > this._buffer.buffered) break
-          if (this._consumeLongHeader() === false) return false
-          continue
-        }
-
-        const ignore = this._buffer.shiftFirst(this._missing)
-        if (ignore !== null) this._missing -= ignore.byteLength
-        continue
-      }
-
-      if (this._buffer.buffered < 512) break
-      if (this._stream !== null || this._consumeHeader() === false) return
-    }
-
-    this._continueWrite(null)
-  }
-
-  _continueWrite (err) {
-    const cb = this._callback
-    this._callback = noop
-    cb(err)
-  }
-
-  _write (data, cb) {
-    this._callback = cb
-    this._buffer.push(data)
-    this._update()
-  }
-
-  _final (cb) {
-    this._finished = this._missing === 0 && this._buffer.buffered === 0
-    cb(this._finished ? null : new Error('Unexpected end of data'))
-  }
-
-  _predestroy () {
-    this._continueWrite(null)
-  }
-
-  _destroy (cb) {
-    if (this._stream) this._stream.destroy(getStreamError(this))
-    cb(null)
-  }
-
-  [Symbol.asyncIterator] () {
-    let error = null
-
-    let promiseResolve = null
-    let promiseReject = null
-
-    let entryStream = null
-    let entryCallback = null
-
-    const extract = this
-
-    this.on('entry', onentry)
-    this.on('error', (err) => { error = err })
-    this.on('close', onclose)
-
-    return {
-      [Symbol.asyncIterator] () {
-        return this
-      },
-      next () {
-        return new Promise(onnext)
-      },
-      return () {
-        return destroy(null)
-      },
-      throw (err) {
-        return destroy(err)
-      }
-    }
-
-    function consumeCallback (err) {
-      if (!entryCallback) return
-      const cb = entryCallback
-      entryCallback = null
-      cb(err)
-    }
-
-    function onnext (resolve, reject) {
-      if (error) {
-        return reject(error)
-      }
-
-      if (entryStream) {
-        resolve({ value: entryStream, done: false })
-        entryStream = null
-        return
-      }
-
-      promiseResolve = resolve
-      promiseReject = reject
-
-      consumeCallback(null)
-
-      if (extract._finished && promiseResolve) {
-        promiseResolve({ value: undefined, done: true })
-        promiseResolve = promiseReject = null
-      }
-    }
-
-    function onentry (header, stream, callback) {
-      entryCallback = callback
-      stream.on('error', noop) // no way around this due to tick sillyness
-
-      if (promiseResolve) {
-        promiseResolve({ value: stream, done: false })
-        promiseResolve = promiseReject = null
-      } else {
-        entryStream = stream
-      }
-    }
-
-    function onclose () {
-      consumeCallback(error)
-      if (!promiseResolve) return
-      if (error) promiseReject(error)
-      else promiseResolve({ value: undefined, done: true })
-      promiseResolve = promiseReject = null
-    }
-
-    function destroy (err) {
-      extract.destroy(err)
-      consumeCallback(err)
-      return new Promise((resolve, reject) => {
-        if (extract.destroyed) return resolve({ value: undefined, done: true })
-        extract.once('close', function () {
-          if (err) reject(err)
-          else resolve({ value: undefined, done: true })
-        })
-      })
-    }
-  }
-}
-
-module.exports = function extract (opts) {
-  return new Extract(opts)
-}
-
-function noop () {}
-
-function overflow (size) {
-  size &= 511
-  return size && 512 - size
-}
-
-
-/***/ }),
-
-/***/ 8428:
-/***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
-
-const b4a = __nccwpck_require__(3057)
-
-const ZEROS = '0000000000000000000'
-const SEVENS = '7777777777777777777'
-const ZERO_OFFSET = '0'.charCodeAt(0)
-const USTAR_MAGIC = b4a.from([0x75, 0x73, 0x74, 0x61, 0x72, 0x00]) // ustar\x00
-const USTAR_VER = b4a.from([ZERO_OFFSET, ZERO_OFFSET])
-const GNU_MAGIC = b4a.from([0x75, 0x73, 0x74, 0x61, 0x72, 0x20]) // ustar\x20
-const GNU_VER = b4a.from([0x20, 0x00])
-const MASK = 0o7777
-const MAGIC_OFFSET = 257
-const VERSION_OFFSET = 263
-
-exports.decodeLongPath = function decodeLongPath (buf, encoding) {
-  return decodeStr(buf, 0, buf.length, encoding)
-}
-
-exports.encodePax = function encodePax (opts) { // TODO: encode more stuff in pax
-  let result = ''
-  if (opts.name) result += addLength(' path=' + opts.name + '\n')
-  if (opts.linkname) result += addLength(' linkpath=' + opts.linkname + '\n')
-  const pax = opts.pax
-  if (pax) {
-    for (const key in pax) {
-      result += addLength(' ' + key + '=' + pax[key] + '\n')
-    }
-  }
-  return b4a.from(result)
-}
-
-exports.decodePax = function decodePax (buf) {
-  const result = {}
-
-  while (buf.length) {
-    let i = 0
-    while (i < buf.length && buf[i] !== 32) i++
-    const len = parseInt(b4a.toString(buf.subarray(0, i)), 10)
-    if (!len) return result
-
-    const b = b4a.toString(buf.subarray(i + 1, len - 1))
-    const keyIndex = b.indexOf('=')
-    if (keyIndex === -1) return result
-    result[b.slice(0, keyIndex)] = b.slice(keyIndex + 1)
-
-    buf = buf.subarray(len)
-  }
-
-  return result
-}
-
-exports.encode = function encode (opts) {
-  const buf = b4a.alloc(512)
-  let name = opts.name
-  let prefix = ''
-
-  if (opts.typeflag === 5 && name[name.length - 1] !== '/') name += '/'
-  if (b4a.byteLength(name) !== name.length) return null // utf-8
-
-  while (b4a.byteLength(name) > 100) {
-    const i = name.indexOf('/')
-    if (i === -1) return null
-    prefix += prefix ? '/' + name.slice(0, i) : name.slice(0, i)
-    name = name.slice(i + 1)
-  }
-
-  if (b4a.byteLength(name) > 100 || b4a.byteLength(prefix) > 155) return null
-  if (opts.linkname && b4a.byteLength(opts.linkname) > 100) return null
-
-  b4a.write(buf, name)
-  b4a.write(buf, encodeOct(opts.mode & MASK, 6), 100)
-  b4a.write(buf, encodeOct(opts.uid, 6), 108)
-  b4a.write(buf, encodeOct(opts.gid, 6), 116)
-  encodeSize(opts.size, buf, 124)
-  b4a.write(buf, encodeOct((opts.mtime.getTime() / 1000) | 0, 11), 136)
-
-  buf[156] = ZERO_OFFSET + toTypeflag(opts.type)
-
-  if (opts.linkname) b4a.write(buf, opts.linkname, 157)
-
-  b4a.copy(USTAR_MAGIC, buf, MAGIC_OFFSET)
-  b4a.copy(USTAR_VER, buf, VERSION_OFFSET)
-  if (opts.uname) b4a.write(buf, opts.uname, 265)
-  if (opts.gname) b4a.write(buf, opts.gname, 297)
-  b4a.write(buf, encodeOct(opts.devmajor || 0, 6), 329)
-  b4a.write(buf, encodeOct(opts.devminor || 0, 6), 337)
-
-  if (prefix) b4a.write(buf, prefix, 345)
-
-  b4a.write(buf, encodeOct(cksum(buf), 6), 148)
-
-  return buf
-}
-
-exports.decode = function decode (buf, filenameEncoding, allowUnknownFormat) {
-  let typeflag = buf[156] === 0 ? 0 : buf[156] - ZERO_OFFSET
-
-  let name = decodeStr(buf, 0, 100, filenameEncoding)
-  const mode = decodeOct(buf, 100, 8)
-  const uid = decodeOct(buf, 108, 8)
-  const gid = decodeOct(buf, 116, 8)
-  const size = decodeOct(buf, 124, 12)
-  const mtime = decodeOct(buf, 136, 12)
-  const type = toType(typeflag)
-  const linkname = buf[157] === 0 ? null : decodeStr(buf, 157, 100, filenameEncoding)
-  const uname = decodeStr(buf, 265, 32)
-  const gname = decodeStr(buf, 297, 32)
-  const devmajor = decodeOct(buf, 329, 8)
-  const devminor = decodeOct(buf, 337, 8)
-
-  const c = cksum(buf)
-
-  // checksum is still initial value if header was null.
-  if (c === 8 * 32) return null
-
-  // valid checksum
-  if (c !== decodeOct(buf, 148, 8)) throw new Error('Invalid tar header. Maybe the tar is corrupted or it needs to be gunzipped?')
-
-  if (isUSTAR(buf)) {
-    // ustar (posix) format.
-    // prepend prefix, if present.
-    if (buf[345]) name = decodeStr(buf, 345, 155, filenameEncoding) + '/' + name
-  } else if (isGNU(buf)) {
-    // 'gnu'/'oldgnu' format. Similar to ustar, but has support for incremental and
-    // multi-volume tarballs.
-  } else {
-    if (!allowUnknownFormat) {
-      throw new Error('Invalid tar header: unknown format.')
-    }
-  }
-
-  // to support old tar versions that use trailing / to indicate dirs
-  if (typeflag === 0 && name && name[name.length - 1] === '/') typeflag = 5
-
-  return {
-    name,
-    mode,
-    uid,
-    gid,
-    size,
-    byteOffset: 0,
-    mtime: new Date(1000 * mtime),
-    type,
-    linkname,
-    uname,
-    gname,
-    devmajor,
-    devminor,
-    pax: null
-  }
-}
-
-function isUSTAR (buf) {
-  return b4a.equals(USTAR_MAGIC, buf.subarray(MAGIC_OFFSET, MAGIC_OFFSET + 6))
-}
-
-function isGNU (buf) {
-  return b4a.equals(GNU_MAGIC, buf.subarray(MAGIC_OFFSET, MAGIC_OFFSET + 6)) &&
-    b4a.equals(GNU_VER, buf.subarray(VERSION_OFFSET, VERSION_OFFSET + 2))
-}
-
-function clamp (index, len, defaultValue) {
-  if (typeof index !== 'number') return defaultValue
-  index = ~~index // Coerce to integer.
-  if (index >= len) return len
-  if (index >= 0) return index
-  index += len
-  if (index >= 0) return index
-  return 0
-}
-
-function toType (flag) {
-  switch (flag) {
-    case 0:
-      return 'file'
-    case 1:
-      return 'link'
-    case 2:
-      return 'symlink'
-    case 3:
-      return 'character-device'
-    case 4:
-      return 'block-device'
-    case 5:
-      return 'directory'
-    case 6:
-      return 'fifo'
-    case 7:
-      return 'contiguous-file'
-    case 72:
-      return 'pax-header'
-    case 55:
-      return 'pax-global-header'
-    case 27:
-      return 'gnu-long-link-path'
-    case 28:
-    case 30:
-      return 'gnu-long-path'
-  }
-
-  return null
-}
-
-function toTypeflag (flag) {
-  switch (flag) {
-    case 'file':
-      return 0
-    case 'link':
-      return 1
-    case 'symlink':
-      return 2
-    case 'character-device':
-      return 3
-    case 'block-device':
-      return 4
-    case 'directory':
-      return 5
-    case 'fifo':
-      return 6
-    case 'contiguous-file':
-      return 7
-    case 'pax-header':
-      return 72
-  }
-
-  return 0
-}
-
-function indexOf (block, num, offset, end) {
-  for (; offset < end; offset++) {
-    if (block[offset] === num) return offset
-  }
-  return end
-}
-
-function cksum (block) {
-  let sum = 8 * 32
-  for (let i = 0; i < 148; i++) sum += block[i]
-  for (let j = 156; j < 512; j++) sum += block[j]
-  return sum
-}
-
-function encodeOct (val, n) {
-  val = val.toString(8)
-  if (val.length > n) return SEVENS.slice(0, n) + ' '
-  return ZEROS.slice(0, n - val.length) + val + ' '
-}
-
-function encodeSizeBin (num, buf, off) {
-  buf[off] = 0x80
-  for (let i = 11; i > 0; i--) {
-    buf[off + i] = num & 0xff
-    num = Math.floor(num / 0x100)
-  }
-}
-
-function encodeSize (num, buf, off) {
-  if (num.toString(8).length > 11) {
-    encodeSizeBin(num, buf, off)
-  } else {
-    b4a.write(buf, encodeOct(num, 11), off)
-  }
-}
-
-/* Copied from the node-tar repo and modified to meet
- * tar-stream coding standard.
- *
- * Source: https://github.com/npm/node-tar/blob/51b6627a1f357d2eb433e7378e5f05e83b7aa6cd/lib/header.js#L349
- */
-function parse256 (buf) {
-  // first byte MUST be either 80 or FF
-  // 80 for positive, FF for 2's comp
-  let positive
-  if (buf[0] === 0x80) positive = true
-  else if (buf[0] === 0xFF) positive = false
-  else return null
-
-  // build up a base-256 tuple from the least sig to the highest
-  const tuple = []
-  let i
-  for (i = buf.length - 1; i > 0; i--) {
-    const byte = buf[i]
-    if (positive) tuple.push(byte)
-    else tuple.push(0xFF - byte)
-  }
-
-  let sum = 0
-  const l = tuple.length
-  for (i = 0; i < l; i++) {
-    sum += tuple[i] * Math.pow(256, i)
-  }
-
-  return positive ? sum : -1 * sum
-}
-
-function decodeOct (val, offset, length) {
-  val = val.subarray(offset, offset + length)
-  offset = 0
-
-  // If prefixed with 0x80 then parse as a base-256 integer
-  if (val[offset] & 0x80) {
-    return parse256(val)
-  } else {
-    // Older versions of tar can prefix with spaces
-    while (offset < val.length && val[offset] === 32) offset++
-    const end = clamp(indexOf(val, 32, offset, val.length), val.length, val.length)
-    while (offset < end && val[offset] === 0) offset++
-    if (end === offset) return 0
-    return parseInt(b4a.toString(val.subarray(offset, end)), 8)
-  }
-}
-
-function decodeStr (val, offset, length, encoding) {
-  return b4a.toString(val.subarray(offset, indexOf(val, 0, offset, offset + length)), encoding)
-}
-
-function addLength (str) {
-  const len = b4a.byteLength(str)
-  let digits = Math.floor(Math.log(len) / Math.log(10)) + 1
-  if (len + digits >= Math.pow(10, digits)) digits++
-
-  return (len + digits) + str
-}
-
-
-/***/ }),
-
-/***/ 6118:
-/***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
-
-exports.extract = __nccwpck_require__(5763)
-/* unused reexport */ __nccwpck_require__(861)
-
-
-/***/ }),
-
-/***/ 861:
-/***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
-
-const { Readable, Writable, getStreamError } = __nccwpck_require__(6204)
-const b4a = __nccwpck_require__(3057)
-
-const constants = __nccwpck_require__(775)
-const headers = __nccwpck_require__(8428)
-
-const DMODE = 0o755
-const FMODE = 0o644
-
-const END_OF_TAR = b4a.alloc(1024)
-
-class Sink extends Writable {
-  constructor (pack, header, callback) {
-    super({ mapWritable, eagerOpen: true })
-
-    this.written = 0
-    this.header = header
-
-    this._callback = callback
-    this._linkname = null
-    this._isLinkname = header.type === 'symlink' && !header.linkname
-    this._isVoid = header.type !== 'file' && header.type !== 'contiguous-file'
-    this._finished = false
-    this._pack = pack
-    this._openCallback = null
-
-    if (this._pack._stream === null) this._pack._stream = this
-    else this._pack._pending.push(this)
-  }
-
-  _open (cb) {
-    this._openCallback = cb
-    if (this._pack._stream === this) this._continueOpen()
-  }
-
-  _continuePack (err) {
-    if (this._callback === null) return
-
-    const callback = this._callback
-    this._callback = null
-
-    callback(err)
-  }
-
-  _continueOpen () {
-    if (this._pack._stream === null) this._pack._stream = this
-
-    const cb = this._openCallback
-    this._openCallback = null
-    if (cb === null) return
-
-    if (this._pack.destroying) return cb(new Error('pack stream destroyed'))
-    if (this._pack._finalized) return cb(new Error('pack stream is already finalized'))
-
-    this._pack._stream = this
-
-    if (!this._isLinkname) {
-      this._pack._encode(this.header)
-    }
-
-    if (this._isVoid) {
-      this._finish()
-      this._continuePack(null)
-    }
-
-    cb(null)
-  }
-
-  _write (data, cb) {
-    if (this._isLinkname) {
-      this._linkname = this._linkname ? b4a.concat([this._linkname, data]) : data
-      return cb(null)
-    }
-
-    if (this._isVoid) {
-      if (data.byteLength > 0) {
-        return cb(new Error('No body allowed for this entry'))
-      }
-      return cb()
-    }
-
-    this.written += data.byteLength
-    if (this._pack.push(data)) return cb()
-    this._pack._drain = cb
-  }
-
-  _finish () {
-    if (this._finished) return
-    this._finished = true
-
-    if (this._isLinkname) {
-      this.header.linkname = this._linkname ? b4a.toString(this._linkname, 'utf-8') : ''
-      this._pack._encode(this.header)
-    }
-
-    overflow(this._pack, this.header.size)
-
-    this._pack._done(this)
-  }
-
-  _final (cb) {
-    if (this.written !== this.header.size) { // corrupting tar
-      return cb(new Error('Size mismatch'))
-    }
-
-    this._finish()
-    cb(null)
-  }
-
-  _getError () {
-    return getStreamError(this) || new Error('tar entry destroyed')
-  }
-
-  _predestroy () {
-    this._pack.destroy(this._getError())
-  }
-
-  _destroy (cb) {
-    this._pack._done(this)
-
-    this._continuePack(this._finished ? null : this._getError())
-
-    cb()
-  }
-}
-
-class Pack extends Readable {
-  constructor (opts) {
-    super(opts)
-    this._drain = noop
-    this._finalized = false
-    this._finalizing = false
-    this._pending = []
-    this._stream = null
-  }
-
-  entry (header, buffer, callback) {
-    if (this._finalized || this.destroying) throw new Error('already finalized or destroyed')
-
-    if (typeof buffer === 'function') {
-      callback = buffer
-      buffer = null
-    }
-
-    if (!callback) callback = noop
-
-    if (!header.size || header.type === 'symlink') header.size = 0
-    if (!header.type) header.type = modeToType(header.mode)
-    if (!header.mode) header.mode = header.type === 'directory' ? DMODE : FMODE
-    if (!header.uid) header.uid = 0
-    if (!header.gid) header.gid = 0
-    if (!header.mtime) header.mtime = new Date()
-
-    if (typeof buffer === 'string') buffer = b4a.from(buffer)
-
-    const sink = new Sink(this, header, callback)
-
-    if (b4a.isBuffer(buffer)) {
-      header.size = buffer.byteLength
-      sink.write(buffer)
-      sink.end()
-      return sink
-    }
-
-    if (sink._isVoid) {
-      return sink
-    }
-
-    return sink
-  }
-
-  finalize () {
-    if (this._stream || this._pending.length > 0) {
-      this._finalizing = true
-      return
-    }
-
-    if (this._finalized) return
-    this._finalized = true
-
-    this.push(END_OF_TAR)
-    this.push(null)
-  }
-
-  _done (stream) {
-    if (stream !== this._stream) return
-
-    this._stream = null
-
-    if (this._finalizing) this.finalize()
-    if (this._pending.length) this._pending.shift()._continueOpen()
-  }
-
-  _encode (header) {
-    if (!header.pax) {
-      const buf = headers.encode(header)
-      if (buf) {
-        this.push(buf)
-        return
-      }
-    }
-    this._encodePax(header)
-  }
-
-  _encodePax (header) {
-    const paxHeader = headers.encodePax({
-      name: header.name,
-      linkname: header.linkname,
-      pax: header.pax
-    })
-
-    const newHeader = {
-      name: 'PaxHeader',
-      mode: header.mode,
-      uid: header.uid,
-      gid: header.gid,
-      size: paxHeader.byteLength,
-      mtime: header.mtime,
-      type: 'pax-header',
-      linkname: header.linkname && 'PaxHeader',
-      uname: header.uname,
-      gname: header.gname,
-      devmajor: header.devmajor,
-      devminor: header.devminor
-    }
-
-    this.push(headers.encode(newHeader))
-    this.push(paxHeader)
-    overflow(this, paxHeader.byteLength)
-
-    newHeader.size = header.size
-    newHeader.type = header.type
-    this.push(headers.encode(newHeader))
-  }
-
-  _doDrain () {
-    const drain = this._drain
-    this._drain = noop
-    drain()
-  }
-
-  _predestroy () {
-    const err = getStreamError(this)
-
-    if (this._stream) this._stream.destroy(err)
-
-    while (this._pending.length) {
-      const stream = this._pending.shift()
-      stream.destroy(err)
-      stream._continueOpen()
-    }
-
-    this._doDrain()
-  }
-
-  _read (cb) {
-    this._doDrain()
-    cb()
-  }
-}
-
-module.exports = function pack (opts) {
-  return new Pack(opts)
-}
-
-function modeToType (mode) {
-  switch (mode & constants.S_IFMT) {
-    case constants.S_IFBLK: return 'block-device'
-    case constants.S_IFCHR: return 'character-device'
-    case constants.S_IFDIR: return 'directory'
-    case constants.S_IFIFO: return 'fifo'
-    case constants.S_IFLNK: return 'symlink'
-  }
-
-  return 'file'
-}
-
-function noop () {}
-
-function overflow (self, size) {
-  size &= 511
-  if (size) self.push(END_OF_TAR.subarray(0, 512 - size))
-}
-
-function mapWritable (buf) {
-  return b4a.isBuffer(buf) ? buf : b4a.from(buf)
-}
-
-
-/***/ }),
-
-/***/ 7934:
-/***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
-
-const PassThroughDecoder = __nccwpck_require__(7256)
-const UTF8Decoder = __nccwpck_require__(6414)
-
-module.exports = class TextDecoder {
-  constructor(encoding = 'utf8') {
-    this.encoding = normalizeEncoding(encoding)
-
-    switch (this.encoding) {
-      case 'utf8':
-        this.decoder = new UTF8Decoder()
-        break
-      case 'utf16le':
-      case 'base64':
-        throw new Error('Unsupported encoding: ' + this.encoding)
-      default:
-        this.decoder = new PassThroughDecoder(this.encoding)
-    }
-  }
-
-  get remaining() {
-    return this.decoder.remaining
-  }
-
-  push(data) {
-    if (typeof data === 'string') return data
-    return this.decoder.decode(data)
-  }
-
-  // For Node.js compatibility
-  write(data) {
-    return this.push(data)
-  }
-
-  end(data) {
-    let result = ''
-    if (data) result = this.push(data)
-    result += this.decoder.flush()
-    return result
-  }
-}
-
-function normalizeEncoding(encoding) {
-  encoding = encoding.toLowerCase()
-
-  switch (encoding) {
-    case 'utf8':
-    case 'utf-8':
-      return 'utf8'
-    case 'ucs2':
-    case 'ucs-2':
-    case 'utf16le':
-    case 'utf-16le':
-      return 'utf16le'
-    case 'latin1':
-    case 'binary':
-      return 'latin1'
-    case 'base64':
-    case 'ascii':
-    case 'hex':
-      return encoding
-    default:
-      throw new Error('Unknown encoding: ' + encoding)
-  }
-}
-
-
-/***/ }),
-
-/***/ 7256:
-/***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
-
-const b4a = __nccwpck_require__(3057)
-
-module.exports = class PassThroughDecoder {
-  constructor(encoding) {
-    this.encoding = encoding
-  }
-
-  get remaining() {
-    return 0
-  }
-
-  decode(data) {
-    return b4a.toString(data, this.encoding)
-  }
-
-  flush() {
-    return ''
-  }
-}
-
-
-/***/ }),
-
-/***/ 6414:
-/***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
-
-const b4a = __nccwpck_require__(3057)
-
-/**
- * https://encoding.spec.whatwg.org/#utf-8-decoder
- */
-module.exports = class UTF8Decoder {
-  constructor() {
-    this._reset()
-  }
-
-  get remaining() {
-    return this.bytesSeen
-  }
-
-  decode(data) {
-    if (data.byteLength === 0) return ''
-
-    if (this.bytesNeeded === 0 && trailingIncomplete(data, 0) === 0) {
-      this.bytesSeen = trailingBytesSeen(data)
-      return b4a.toString(data, 'utf8')
-    }
-
-    let result = ''
-    let start = 0
-
-    if (this.bytesNeeded > 0) {
-      while (start < data.byteLength) {
-        const byte = data[start]
-
-        if (byte < this.lowerBoundary || byte > this.upperBoundary) {
-          result += '\ufffd'
-          this._reset()
-          break
-        }
-
-        this.lowerBoundary = 0x80
-        this.upperBoundary = 0xbf
-        this.codePoint = (this.codePoint << 6) | (byte & 0x3f)
-        this.bytesSeen++
-        start++
-
-        if (this.bytesSeen === this.bytesNeeded) {
-          result += String.fromCodePoint(this.codePoint)
-          this._reset()
-          break
-        }
-      }
-
-      if (this.bytesNeeded > 0) return result
-    }
-
-    const trailing = trailingIncomplete(data, start)
-    const end = data.byteLength - trailing
-
-    if (end > start) result += b4a.toString(data, 'utf8', start, end)
-
-    for (let i = end; i < data.byteLength; i++) {
-      const byte = data[i]
-
-      if (this.bytesNeeded === 0) {
-        if (byte <= 0x7f) {
-          this.bytesSeen = 0
-          result += String.fromCharCode(byte)
-        } else if (byte >= 0xc2 && byte <= 0xdf) {
-          this.bytesNeeded = 2
-          this.bytesSeen = 1
-          this.codePoint = byte & 0x1f
-        } else if (byte >= 0xe0 && byte <= 0xef) {
-          if (byte === 0xe0) this.lowerBoundary = 0xa0
-          else if (byte === 0xed) this.upperBoundary = 0x9f
-          this.bytesNeeded = 3
-          this.bytesSeen = 1
-          this.codePoint = byte & 0xf
-        } else if (byte >= 0xf0 && byte <= 0xf4) {
-          if (byte === 0xf0) this.lowerBoundary = 0x90
-          else if (byte === 0xf4) this.upperBoundary = 0x8f
-          this.bytesNeeded = 4
-          this.bytesSeen = 1
-          this.codePoint = byte & 0x7
-        } else {
-          this.bytesSeen = 1
-          result += '\ufffd'
-        }
-
-        continue
-      }
-
-      if (byte < this.lowerBoundary || byte > this.upperBoundary) {
-        result += '\ufffd'
-        i--
-        this._reset()
-
-        continue
-      }
-
-      this.lowerBoundary = 0x80
-      this.upperBoundary = 0xbf
-
-      this.codePoint = (this.codePoint << 6) | (byte & 0x3f)
-      this.bytesSeen++
-
-      if (this.bytesSeen === this.bytesNeeded) {
-        result += String.fromCodePoint(this.codePoint)
-        this._reset()
-      }
-    }
-
-    return result
-  }
-
-  flush() {
-    const result = this.bytesNeeded > 0 ? '\ufffd' : ''
-    this._reset()
-    return result
-  }
-
-  _reset() {
-    this.codePoint = 0
-    this.bytesNeeded = 0
-    this.bytesSeen = 0
-    this.lowerBoundary = 0x80
-    this.upperBoundary = 0xbf
-  }
-}
-
-function trailingIncomplete(data, start) {
-  const len = data.byteLength
-  if (len <= start) return 0
-
-  const limit = Math.max(start, len - 4)
-
-  let i = len - 1
-  while (i > limit && (data[i] & 0xc0) === 0x80) i--
-
-  if (i < start) return 0
-
-  const byte = data[i]
-
-  let needed
-  if (byte <= 0x7f) return 0
-  if (byte >= 0xc2 && byte <= 0xdf) needed = 2
-  else if (byte >= 0xe0 && byte <= 0xef) needed = 3
-  else if (byte >= 0xf0 && byte <= 0xf4) needed = 4
-  else return 0
-
-  const available = len - i
-  return available < needed ? available : 0
-}
-
-function trailingBytesSeen(data) {
-  const len = data.byteLength
-  if (len === 0) return 0
-
-  const last = data[len - 1]
-
-  if (last <= 0x7f) return 0
-  if ((last & 0xc0) !== 0x80) return 1
-
-  const limit = Math.max(0, len - 4)
-
-  let i = len - 2
-  while (i >= limit && (data[i] & 0xc0) === 0x80) i--
-
-  if (i < 0) return 1
-
-  const first = data[i]
-
-  let needed
-  if (first >= 0xc2 && first <= 0xdf) needed = 2
-  else if (first >= 0xe0 && first <= 0xef) needed = 3
-  else if (first >= 0xf0 && first <= 0xf4) needed = 4
-  else return 1
-
-  if (len - i !== needed) return 1
-
-  if (needed >= 3) {
-    const second = data[i + 1]
-    if (first === 0xe0 && second < 0xa0) return 1
-    if (first === 0xed && second > 0x9f) return 1
-    if (first === 0xf0 && second < 0x90) return 1
-    if (first === 0xf4 && second > 0x8f) return 1
-  }
-
-  return 0
-}
-
-
-/***/ }),
-
 /***/ 770:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
@@ -31421,7 +28370,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9710:
+/***/ 8813:
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -31430,1075 +28379,19 @@ __nccwpck_require__.d(__webpack_exports__, {
   V: () => (/* binding */ createAction)
 });
 
-// EXTERNAL MODULE: external "node:crypto"
-var external_node_crypto_ = __nccwpck_require__(7598);
+// EXTERNAL MODULE: ./src/errors.ts
+var errors = __nccwpck_require__(3916);
 // EXTERNAL MODULE: external "node:path"
 var external_node_path_ = __nccwpck_require__(6760);
 var external_node_path_default = /*#__PURE__*/__nccwpck_require__.n(external_node_path_);
-// EXTERNAL MODULE: external "node:stream"
-var external_node_stream_ = __nccwpck_require__(7075);
-;// CONCATENATED MODULE: external "node:stream/promises"
-const promises_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:stream/promises");
-// EXTERNAL MODULE: external "node:zlib"
-var external_node_zlib_ = __nccwpck_require__(8522);
-// EXTERNAL MODULE: ./node_modules/tar-stream/index.js
-var tar_stream = __nccwpck_require__(6118);
-// EXTERNAL MODULE: ./src/errors.ts
-var errors = __nccwpck_require__(3916);
-// EXTERNAL MODULE: ./src/text.ts
-var src_text = __nccwpck_require__(8992);
-// EXTERNAL MODULE: ./src/units.ts
-var units = __nccwpck_require__(1996);
-;// CONCATENATED MODULE: ./src/archive.ts
-/**
- * Unpacking the archive: a static site has regular files and directories, and nothing else may come out of
- * it. Parsing is tar-stream's; what is allowed, and the writing, is ours.
- */
-
-
-
-
-
-
-
-
-/** Fixed, and named in the error; a documentation site comes nowhere near them. */
-const defaultLimits = {
-    entries: 250_000,
-    unpackedBytes: 8 * 1024 ** 3,
-    /** Bytes out for each byte in, once `ratioFromBytes` are out. */
-    ratio: 200,
-    ratioFromBytes: 10 * 1024 ** 2,
-};
-const maxPathBytes = 1_024;
-const maxNameBytes = 255;
-const outputChunkBytes = 256 * 1024;
-/**
- * Unpacks a `.tar.gz` into a new directory.
- *
- * @param archiveBytes its size, for the ratio
- * @param directory must not exist; after a failure it is left half filled
- * @throws Failure `unsafe-archive` naming the entry, `integrity`, `disk`, or the reason of the signal
- */
-async function unpack(archiveFile, archiveBytes, directory, dependencies) {
-    const { disk, signal, limits = defaultLimits } = dependencies;
-    const admit = createRules(dependencies);
-    const parser = (0,tar_stream.extract)();
-    const made = new Set();
-    let openFile;
-    let fileCount = 0;
-    let sizeBytes = 0;
-    parser.on('entry', (header, body, next) => {
-        // Thrown errors would be lost in the parser: whatever fails here ends it.
-        const attempt = (work) => {
-            try {
-                work();
-            }
-            catch (error) {
-                parser.destroy(error);
-            }
-        };
-        body.on('error', () => { }); // the parser reports the same
-        attempt(() => {
-            const parts = admit(header);
-            if (header.type === 'directory') {
-                makeDirectory(external_node_path_default().join(directory, ...parts));
-            }
-            else {
-                const file = external_node_path_default().join(directory, ...parts);
-                makeDirectory(external_node_path_default().dirname(file));
-                openFile = disk.create(file, 0o644);
-                fileCount += 1;
-                sizeBytes += header.size;
-            }
-            body.on('data', (chunk) => {
-                attempt(() => openFile?.write(chunk));
-            });
-            body.on('end', () => {
-                attempt(() => openFile?.close());
-                openFile = undefined;
-                next();
-            });
-        });
-    });
-    makeDirectory(directory);
-    try {
-        const input = disk.read(archiveFile);
-        const gunzip = (0,external_node_zlib_.createGunzip)({ chunkSize: outputChunkBytes });
-        await (0,promises_namespaceObject.pipeline)(input, gunzip, createGuard(limits, archiveBytes), parser, { signal });
-    }
-    catch (error) {
-        signal.throwIfAborted();
-        throw error instanceof errors/* Failure */.HR ? error : broken(error);
-    }
-    finally {
-        openFile?.close();
-    }
-    if (fileCount === 0)
-        throw new errors/* Failure */.HR('integrity', 'The archive holds no file.');
-    return { fileCount, sizeBytes };
-    function makeDirectory(target) {
-        if (made.has(target))
-            return;
-        disk.makeDirectory(target);
-        made.add(target);
-    }
-}
-/** Each way to the thread of zlib and back costs as much as many kilobytes of work. */
-const checkedBatchBytes = 512 * 1024;
-const checkedChunkBytes = 1024 * 1024;
-/** Begins a check of the archive's checksums while it is downloaded; unpacking checks them by itself. */
-function createGzipCheck() {
-    const gunzip = (0,external_node_zlib_.createGunzip)({ chunkSize: checkedChunkBytes });
-    const verdict = (0,promises_namespaceObject.finished)(gunzip.resume());
-    verdict.catch(() => { }); // told by finish
-    // One batch is filled while the other is read.
-    let [filling, reading] = [
-        Buffer.allocUnsafe(checkedBatchBytes),
-        Buffer.allocUnsafe(checkedBatchBytes),
-    ];
-    let filledBytes = 0;
-    let written = Promise.resolve();
-    async function pass() {
-        await written;
-        const batch = filling.subarray(0, filledBytes);
-        // The callback comes in any case, also when the stream is broken.
-        written = new Promise((resolve) => gunzip.write(batch, () => {
-            resolve();
-        }));
-        [filling, reading] = [reading, filling];
-        filledBytes = 0;
-    }
-    async function fill(chunk) {
-        let rest = chunk;
-        while (filledBytes + rest.length > checkedBatchBytes) {
-            const room = checkedBatchBytes - filledBytes;
-            filling.set(rest.subarray(0, room), filledBytes);
-            filledBytes += room;
-            rest = rest.subarray(room);
-            await pass();
-        }
-        filling.set(rest, filledBytes);
-        filledBytes += rest.length;
-    }
-    return {
-        add(chunk) {
-            if (gunzip.destroyed)
-                return undefined;
-            if (filledBytes + chunk.length > checkedBatchBytes)
-                return fill(chunk);
-            filling.set(chunk, filledBytes);
-            filledBytes += chunk.length;
-            return undefined;
-        },
-        async finish() {
-            await pass();
-            gunzip.end();
-            await verdict.catch((error) => {
-                throw broken(error);
-            });
-        },
-        stop() {
-            gunzip.destroy();
-        },
-    };
-}
-function refusal(name, why) {
-    return new errors/* Failure */.HR('unsafe-archive', `The archive was refused at "${(0,src_text/* clean */.uH)(name, 200)}": ${why}.`);
-}
-function broken(error) {
-    // The parser's first sentence; the next one guesses.
-    const [reason = ''] = (0,src_text/* clean */.uH)(Error.isError(error) ? error.message : '', 200).split(/[.?!](?:\s|$)/);
-    return new errors/* Failure */.HR('integrity', `The archive cannot be read: ${reason}.`, { cause: error });
-}
-/** Windows keeps these names for devices, with any extension ("Naming Files", Microsoft). */
-const deviceName = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)/i;
-/**
- * The rules of what may be unpacked, over the entries of one archive. Returns the parts of the entry's path;
- * judges by the header alone, before a byte of the body is read.
- */
-function createRules({ platform, warn, limits = defaultLimits, }) {
-    // What was seen, by its name on a file system that ignores case and Unicode form.
-    const seen = new Map();
-    let entryCount = 0;
-    let unpackedBytes = 0;
-    let warned = false;
-    return (header) => {
-        const { name, size } = header;
-        // The parser's types know no other, but what it does not know is null.
-        const type = header.type;
-        entryCount += 1;
-        if (entryCount > limits.entries)
-            throw refusal(name, `it has more than ${limits.entries} entries`);
-        if (type !== 'file' && type !== 'directory') {
-            throw refusal(name, `it is neither a file nor a directory (${type ?? 'of unknown type'})`);
-        }
-        const isFile = type === 'file';
-        // The parser neither skips nor delivers the body of a directory, but takes it for further entries.
-        if (!isFile && size > 0)
-            throw refusal(name, 'it is a directory with a content');
-        const extended = Object.keys(header.pax ?? {});
-        if (extended.some((key) => key.startsWith('GNU.sparse.'))) {
-            throw refusal(name, 'it is a sparse file');
-        }
-        // Only for more than 8 GiB; elsewhere a way to make two programs see two archives.
-        if (extended.includes('size'))
-            throw refusal(name, 'its size is given twice');
-        unpackedBytes += size;
-        if (unpackedBytes > limits.unpackedBytes) {
-            throw refusal(name, `the archive holds more than ${(0,units/* formatBytes */.z3)(limits.unpackedBytes)}`);
-        }
-        const parts = toParts(name, isFile);
-        const portable = parts.every(isPortable);
-        if (!portable && platform === 'win32')
-            throw refusal(name, 'Windows cannot hold this name');
-        if (!portable && !warned) {
-            warned = true;
-            warn(`The archive has names that Windows cannot hold, such as "${(0,src_text/* clean */.uH)(name, 200)}".`);
-        }
-        register(name, parts, isFile);
-        return parts;
-    };
-    /** Two names for one place, or a file where a directory is needed, would overwrite in silence. */
-    function register(name, parts, isFile) {
-        parts.forEach((_part, index) => {
-            const spelling = parts.slice(0, index + 1).join('/');
-            const place = spelling.normalize('NFC').toLowerCase();
-            const before = seen.get(place);
-            const isLeafFile = isFile && index === parts.length - 1;
-            if (before && (isLeafFile || before.isFile)) {
-                throw refusal(name, `"${(0,src_text/* clean */.uH)(before.spelling, 200)}" stands at the same place`);
-            }
-            if (before && before.spelling !== spelling) {
-                throw refusal(name, `it differs only in case or Unicode form from "${(0,src_text/* clean */.uH)(before.spelling, 200)}"`);
-            }
-            if (!before)
-                seen.set(place, { spelling, isFile: isLeafFile });
-        });
-    }
-}
-/** The parts of a relative path; `./` at the front and a slash at the end of a directory are common and fine. */
-function toParts(name, isFile) {
-    // eslint-disable-next-line no-control-regex
-    if (/[\u0000-\u001f\u007f]/.test(name))
-        throw refusal(name, 'its name has a control character');
-    if (/^(?:[/\\]|[a-z]:)/i.test(name))
-        throw refusal(name, 'its path is absolute');
-    if (name.includes('\\'))
-        throw refusal(name, 'its name has a backslash');
-    if (Buffer.byteLength(name) > maxPathBytes) {
-        throw refusal(name, `its path is longer than ${maxPathBytes} bytes`);
-    }
-    const parts = name.replace(/^(?:\.\/+)+/, '').split('/');
-    if (!isFile && parts.at(-1) === '')
-        parts.pop();
-    if (!isFile && parts.length === 1 && parts[0] === '.')
-        return [];
-    for (const part of parts) {
-        if (part === '..')
-            throw refusal(name, 'its path leads out of the archive');
-        if (part === '' || part === '.')
-            throw refusal(name, 'its path is not a plain one');
-        if (Buffer.byteLength(part) > maxNameBytes) {
-            throw refusal(name, `a part of its path is longer than ${maxNameBytes} bytes`);
-        }
-    }
-    return parts;
-}
-function isPortable(part) {
-    return !/[<>:"|?*]|[. ]$/.test(part) && !deviceName.test(part);
-}
-const blockBytes = 512;
-/**
- * Watches the unpacked stream for what the parser does not: a bomb by its ratio, and whatever follows the
- * end of the archive (two blocks of zeros), which some programs read on and others do not.
- *
- */
-function createGuard(limits, archiveBytes) {
-    let bytesOut = 0;
-    let skipBytes = 0;
-    let zeroBlocks = 0;
-    let rest = Buffer.alloc(0);
-    return new external_node_stream_.Transform({
-        transform(chunk, _encoding, done) {
-            bytesOut += chunk.length;
-            try {
-                if (bytesOut > limits.ratioFromBytes && bytesOut > limits.ratio * archiveBytes) {
-                    throw new errors/* Failure */.HR('unsafe-archive', `The archive was refused: it unpacks to more than ${limits.ratio} times its size.`);
-                }
-                follow(chunk);
-                done(null, chunk);
-            }
-            catch (error) {
-                done(error);
-            }
-        },
-    });
-    /** Goes from header to header; bodies are skipped by their size. */
-    function follow(chunk) {
-        let position = 0;
-        while (position < chunk.length) {
-            if (skipBytes > 0) {
-                const step = Math.min(skipBytes, chunk.length - position);
-                skipBytes -= step;
-                position += step;
-                continue;
-            }
-            const missing = blockBytes - rest.length;
-            const piece = chunk.subarray(position, position + missing);
-            position += piece.length;
-            rest = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-            if (rest.length < blockBytes)
-                return;
-            readHeader(rest);
-            rest = Buffer.alloc(0);
-        }
-    }
-    function readHeader(block) {
-        if (block.every((byte) => byte === 0)) {
-            zeroBlocks += 1;
-            return;
-        }
-        if (zeroBlocks > 0) {
-            throw new errors/* Failure */.HR('unsafe-archive', 'The archive was refused: something follows after its end, which programs read differently.');
-        }
-        const isDirectory = block[156] === 0x35;
-        skipBytes = isDirectory ? 0 : Math.ceil(readSize(block) / blockBytes) * blockBytes;
-    }
-}
-/** The size field of a tar header: octal digits, or base 256 when its first bit is set (GNU). */
-function readSize(block) {
-    if (((block[124] ?? 0) & 0x80) !== 0)
-        return block.readUIntBE(130, 6);
-    const digits = /^[ \0]*([0-7]*)/.exec(block.toString('latin1', 124, 136))?.[1] ?? '';
-    return digits === '' ? 0 : Number.parseInt(digits, 8);
-}
-
-;// CONCATENATED MODULE: ./src/chart-values.ts
-/** The chart values that a self-hosted deployment reads (admin-api.md, section 4.5), as a values file for Helm. */
-/**
- * Writes the values as YAML in block style. Every string is double-quoted, so that YAML 1.1 and 1.2 read
- * `1.10`, `true` or `2026-11` alike, as strings: for printable ASCII the escapes of JSON are those of YAML.
- */
-function toChartValues({ key, bundleUrl, version }) {
-    const parts = key.split('.');
-    const indent = '  '.repeat(parts.length);
-    const lines = [
-        ...parts.map((part, depth) => `${'  '.repeat(depth)}${toKey(part)}:`),
-        `${indent}enabled: true`,
-        `${indent}bundleUrl: ${JSON.stringify(bundleUrl)}`,
-        ...(version === undefined ? [] : [`${indent}version: ${JSON.stringify(version)}`]),
-    ];
-    return `${lines.join('\n')}\n`;
-}
-/** What may stand in `values-key` between its dots: the names that Helm charts use. */
-const keyPattern = /^[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z_][A-Za-z0-9_-]*)*$/;
-/** A key is plain, unless YAML 1.1 would take it for a boolean or null. */
-function toKey(part) {
-    return /^(?:y|n|yes|no|on|off|true|false|null)$/i.test(part) ? JSON.stringify(part) : part;
-}
-
-// EXTERNAL MODULE: ./src/disk.ts
-var src_disk = __nccwpck_require__(7310);
-// EXTERNAL MODULE: external "node:net"
-var external_node_net_ = __nccwpck_require__(7030);
-;// CONCATENATED MODULE: ./src/link.ts
-/** Presigned links: where they may lead, how long they work, and what of them is secret. */
-
-
-/** The link without what is secret in it: host and path. */
-function describeLink(url) {
-    return (0,src_text/* clean */.uH)(`${url.host}${url.pathname}`, 300);
-}
-/**
- * What is wrong with fetching from this link, judged by the literal address; names are not resolved.
- * Private networks are legitimate, since storage may be hosted by the client or air-gapped.
- */
-function linkProblem(url, baseUrl) {
-    const local = isLoopback(baseUrl.hostname);
-    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local)) {
-        return 'it is not an https link';
-    }
-    if (url.username !== '' || url.password !== '')
-        return 'it holds a user name';
-    if (isListed(linkLocal, url.hostname))
-        return 'it leads to a link-local address';
-    if (!local && (isLoopback(url.hostname) || isListed(unspecified, url.hostname))) {
-        return 'it leads to this machine itself';
-    }
-    return undefined;
-}
-// Mapped addresses (::ffff:127.0.0.1) are matched by BlockList.
-const loopback = new external_node_net_.BlockList();
-loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-loopback.addAddress('::1', 'ipv6');
-// A connection to "no address" arrives at this machine too.
-const unspecified = new external_node_net_.BlockList();
-unspecified.addSubnet('0.0.0.0', 8, 'ipv4');
-unspecified.addAddress('::', 'ipv6');
-const linkLocal = new external_node_net_.BlockList();
-linkLocal.addSubnet('169.254.0.0', 16, 'ipv4');
-linkLocal.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6'); // the same behind NAT64
-linkLocal.addSubnet('fe80::', 10, 'ipv6');
-linkLocal.addAddress('fd00:ec2::254', 'ipv6'); // the metadata service of EC2 by IPv6
-/** Whether a host, as the URL parser writes it, is this machine by its literal name or address. */
-function isLoopback(hostname) {
-    const name = hostname.replace(/\.$/, '');
-    return name === 'localhost' || name.endsWith('.localhost') || isListed(loopback, hostname);
-}
-function isListed(list, hostname) {
-    const address = hostname.replace(/^\[(.*)\]$/, '$1');
-    const family = (0,external_node_net_.isIP)(address);
-    return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6');
-}
-/**
- * Reads an RFC 3339 timestamp with a zone as epoch milliseconds; undefined for anything else, also for
- * days that do not exist, which JavaScript would carry into the next month.
- */
-function parseTimestampMs(value) {
-    if (typeof value !== 'string')
-        return undefined;
-    const match = /^(\d{4})-(\d{2})-(\d{2})T(?!24)\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/.exec(value);
-    if (!match)
-        return undefined;
-    const [, year, month, day] = match.map(Number);
-    const daysInMonth = new Date(Date.UTC(year ?? 0, month ?? 0, 0)).getUTCDate();
-    const timeMs = Date.parse(value);
-    return Number.isNaN(timeMs) || (day ?? 0) > daysInMonth ? undefined : timeMs;
-}
-const basicTimestamp = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/;
-/**
- * The end of the link by its own signature, in epoch milliseconds: `X-Amz-Date` plus `X-Amz-Expires`
- * (AWS SigV4 query form, also as Google Cloud Storage writes it).
- */
-function signedExpiryMs(url) {
-    for (const vendor of ['X-Amz', 'X-Goog']) {
-        const date = url.searchParams.get(`${vendor}-Date`) ?? '';
-        const expires = url.searchParams.get(`${vendor}-Expires`) ?? '';
-        if (!/^\d{1,9}$/.test(expires))
-            continue;
-        const signedMs = parseTimestampMs(date.replace(basicTimestamp, '$1-$2-$3T$4:$5:$6Z'));
-        if (signedMs !== undefined)
-            return signedMs + Number(expires) * 1000;
-    }
-    return undefined;
-}
-const secretParameters = new Set([
-    'x-amz-signature',
-    'x-amz-credential',
-    'x-amz-security-token',
-    'signature',
-    'sig',
-    'token',
-]);
-// Constants of many links, and dates: a mask on one of them would make the runner drop other outputs, such as
-// `expiresAt`.
-const publicParameters = /^(?:x-[a-z]+-)?(?:algorithm|date|expires|signedheaders)$/i;
-const isDate = (text) => /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(text);
-/** What must be hidden to keep a link from working: its whole query and the telling values, raw and decoded. */
-function secretsOf(url) {
-    const secrets = new Set();
-    const query = url.search.slice(1);
-    if (query === '')
-        return [];
-    secrets.add(query);
-    for (const pair of query.split('&')) {
-        const separator = pair.indexOf('=');
-        const name = pair.slice(0, separator);
-        const raw = pair.slice(separator + 1);
-        if (separator === -1 || raw === '' || publicParameters.test(name))
-            continue;
-        if (!secretParameters.has(name.toLowerCase()) && raw.length < 20)
-            continue;
-        const [decoded = raw] = new URLSearchParams(pair).values();
-        if (!isDate(decoded))
-            secrets.add(raw).add(decoded);
-    }
-    return [...secrets].filter(({ length }) => length >= src_text/* shortestSecretLength */.hX);
-}
-
-// EXTERNAL MODULE: ./src/network.ts
-var src_network = __nccwpck_require__(9473);
-;// CONCATENATED MODULE: ./src/retry.ts
-/** The pure policy of repeating requests: what is worth another try, and how long to wait before it. */
-/** Statuses that heal by themselves; 520 to 524 and 530 are those of a CDN whose origin is unwell. */
-const transientStatuses = new Set([408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 530]);
-const transientCodes = new Set([
-    'ECONNRESET',
-    'ECONNREFUSED',
-    'ECONNABORTED',
-    'EPIPE',
-    'ETIMEDOUT',
-    'EHOSTUNREACH',
-    'ENETUNREACH',
-    'EAI_AGAIN',
-    'ENOTFOUND',
-]);
-/** Faults that seldom heal get two more tries, an answer that is no HTTP at all one. */
-function maxTriesFor(fault, policy) {
-    if (fault.kind === 'unreadable')
-        return 3;
-    if (fault.kind === 'connection' && fault.code === 'ENOTFOUND')
-        return 3;
-    if (fault.kind === 'connection' && fault.code.startsWith('HPE_'))
-        return 2;
-    return policy.maxTries;
-}
-function isTransient(fault) {
-    switch (fault.kind) {
-        case 'status':
-            return transientStatuses.has(fault.status);
-        case 'connection':
-            // A code of three digits is the answer of a proxy that was asked for a tunnel.
-            return transientCodes.has(fault.code) || /^HPE_|^5\d\d$/.test(fault.code);
-        case 'silence':
-        case 'unreadable':
-            return true;
-        case 'hopeless':
-            return false;
-    }
-}
-/** Whether the service may have carried out the request although we saw no answer that says so. */
-function isFateUnknown(fault) {
-    switch (fault.kind) {
-        case 'status':
-            return fault.status !== 429 && transientStatuses.has(fault.status);
-        case 'connection':
-        case 'hopeless':
-            return fault.delivered;
-        case 'silence':
-        case 'unreadable':
-            return true;
-    }
-}
-/** Decides what follows a failed try. Nothing but its arguments counts. */
-function afterFailedTry(policy, failed) {
-    const { fault, tries, elapsedMs, remainingMs } = failed;
-    const isNotYet = fault.kind === 'status' &&
-        fault.status === policy.notYet?.status &&
-        elapsedMs < policy.notYet.graceMs;
-    if (!isNotYet && !isTransient(fault))
-        return { retry: false, why: 'permanent' };
-    const retryAfterMs = fault.kind === 'status' ? fault.retryAfterMs : undefined;
-    if (retryAfterMs !== undefined && retryAfterMs >= remainingMs) {
-        return { retry: false, why: 'asked-too-long' };
-    }
-    if (!policy.repeatable && failed.unknownFates > 1)
-        return { retry: false, why: 'enough' };
-    // Starts are counted by the hour: without a word on when to come back, a third request only costs.
-    const limitedBlindly = !policy.repeatable && fault.kind === 'status' && fault.status === 429 && !retryAfterMs;
-    const maxTries = limitedBlindly ? 2 : maxTriesFor(fault, policy);
-    const persistent = isNotYet || (maxTries === policy.maxTries && elapsedMs < policy.minPersistenceMs);
-    if (tries >= maxTries && !persistent)
-        return { retry: false, why: 'enough' };
-    const delayMs = Math.max(backoffMs(fault, tries, failed.random), retryAfterMs ?? 0);
-    if (delayMs >= remainingMs)
-        return { retry: false, why: 'deadline' };
-    return { retry: true, delayMs };
-}
-/** Exponential backoff with equal jitter: half of the delay is fixed, half is random. */
-function backoffMs(fault, tries, random) {
-    const throttled = fault.kind === 'status' && (fault.status === 429 || fault.status === 503);
-    const firstMs = throttled ? 5_000 : 1_000;
-    const longestMs = throttled ? 60_000 : 30_000;
-    const delayMs = Math.min(firstMs * 2 ** Math.min(tries - 1, 10), longestMs);
-    return delayMs / 2 + (delayMs / 2) * random;
-}
-/**
- * Reads a `Retry-After` header (RFC 9110, section 10.2.3): whole seconds or an IMF-fixdate. Anything else,
- * such as `-5`, `1e9` or `5, 5`, counts as absent.
- *
- * @param serverWallMs the server's own time, from its `Date` header, in epoch milliseconds
- * @returns milliseconds from now, at least 0
- */
-function parseRetryAfterMs(value, serverWallMs) {
-    if (value === undefined)
-        return undefined;
-    const text = value.trim();
-    if (/^\d{1,9}$/.test(text))
-        return Number(text) * 1000;
-    const dateMs = parseHttpDateMs(text);
-    return dateMs === undefined ? undefined : Math.max(0, dateMs - serverWallMs);
-}
-/** Reads an IMF-fixdate (RFC 9110, section 5.6.7) as epoch milliseconds. */
-function parseHttpDateMs(value) {
-    const imfFixdate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/;
-    if (value === undefined || !imfFixdate.test(value))
-        return undefined;
-    const dateMs = Date.parse(value);
-    return Number.isNaN(dateMs) ? undefined : dateMs;
-}
-
-;// CONCATENATED MODULE: ./src/download.ts
-/** Downloading the archive: whole, checked, and resumed where the connection was lost. */
-
-
-
-
-
-
-
-
-const retryPolicy = { maxTries: 5, minPersistenceMs: 0, repeatable: true };
-/** No byte for so long is a lost connection. */
-const maxSilenceMs = 30_000;
-const maxRedirects = 3;
-const maxRenewals = 2;
-/** A server that sends another archive with each reply must come to an end. */
-const maxRestarts = 5;
-/** A link is not used in the last moments of its life. */
-const lastMomentsMs = 10_000;
-const reportEveryMs = 5_000;
-const maxErrorBytes = 64 * 1024;
-/**
- * Downloads the archive into a new file. A lost connection is resumed with `Range` and `If-Match` (RFC 9110,
- * sections 13.1.1 and 14.2), a link that has expired or is refused is renewed, at most twice.
- *
- * @throws Failure `integrity` when the bytes are not those of the archive, `disk`, `expired`, and whatever
- *   the network ends in
- */
-async function download(first, file, { checkGzip }, dependencies) {
-    const { clock, log, deadline, signal } = dependencies;
-    const startedMs = clock.nowMs();
-    const transfer = createTransfer(file, first.sizeBytes, checkGzip);
-    const progress = createReport(log, clock);
-    let bundle = first;
-    let renewals = 0;
-    let restarts = 0;
-    let tries = 0;
-    let reached = 0;
-    let host = first.url.host;
-    try {
-        for (;;) {
-            if (bundle.expiresAtMs - dependencies.serverWallMs() < lastMomentsMs &&
-                renewals < maxRenewals) {
-                await renew('The link is about to expire');
-            }
-            const setback = await receive();
-            if (setback === undefined)
-                return await transfer.finish();
-            // A connection that brought something new starts the count of failures again.
-            tries = transfer.sizeBytes > reached ? 1 : tries + 1;
-            reached = Math.max(reached, transfer.sizeBytes);
-            switch (setback.kind) {
-                case 'refused':
-                    if (renewals >= maxRenewals)
-                        throw failure(setback);
-                    await renew(`Storage refused the link (${setback.reason})`);
-                    break;
-                case 'restart':
-                    restarts += 1;
-                    if (restarts > maxRestarts) {
-                        throw failure({ code: 'integrity', reason: `${setback.reason}, again and again` });
-                    }
-                    log.details('The download starts again from the beginning', [setback.reason]);
-                    transfer.restart();
-                    break;
-                case 'lost':
-                    await backOff(setback);
-                    break;
-            }
-        }
-    }
-    finally {
-        transfer.stop();
-    }
-    async function renew(reason) {
-        renewals += 1;
-        log.details(`${reason}; asking for a fresh one`, []);
-        bundle = await dependencies.renewLink();
-        transfer.expect(bundle.sizeBytes);
-    }
-    async function backOff(setback) {
-        const decision = afterFailedTry(retryPolicy, {
-            fault: setback.fault,
-            tries,
-            unknownFates: 0,
-            elapsedMs: clock.nowMs() - startedMs,
-            remainingMs: deadline.remainingMs(),
-            random: dependencies.random(),
-        });
-        if (!decision.retry)
-            throw failure(setback);
-        log.details(`The download was interrupted at ${(0,units/* formatBytes */.z3)(transfer.sizeBytes)}: ${setback.reason}; it goes on in ${(0,units/* formatDuration */.a3)(decision.delayMs)}`, []);
-        await clock.sleep(decision.delayMs, signal);
-    }
-    function failure({ code, reason }) {
-        return new errors/* Failure */.HR(code, `Could not download the archive: ${reason}.`, {
-            tried: tries > 1 ? `${tries} tries in ${(0,units/* formatDuration */.a3)(clock.nowMs() - startedMs)}` : undefined,
-            advice: storageAdvice[code],
-        });
-    }
-    /** One request, and as much of the archive as it brings; undefined when that is all of it. */
-    async function receive() {
-        const patience = new AbortController();
-        const giveUp = () => {
-            patience.abort();
-        };
-        let stopSilence = () => { };
-        const expectBytes = () => {
-            stopSilence();
-            stopSilence = clock.timer(maxSilenceMs, giveUp);
-        };
-        const stopDeadline = clock.timer(deadline.remainingMs(), giveUp);
-        try {
-            expectBytes();
-            const reply = await open(bundle.url, AbortSignal.any([signal, patience.signal]));
-            const setback = judge(reply, await errorCode(reply));
-            if (setback)
-                return setback;
-            for await (const chunk of reply.chunks) {
-                expectBytes();
-                await transfer.add(chunk);
-                progress.see(transfer.sizeBytes, bundle.sizeBytes);
-            }
-            return undefined;
-        }
-        catch (error) {
-            signal.throwIfAborted();
-            if (patience.signal.aborted) {
-                const outOfTime = deadline.remainingMs() <= 0;
-                const reason = outOfTime
-                    ? 'the time of this step (`timeout-minutes`) is over'
-                    : `no byte for ${(0,units/* formatDuration */.a3)(maxSilenceMs)}`;
-                return { kind: 'lost', fault: { kind: 'silence' }, code: 'timeout', reason };
-            }
-            if (!(error instanceof src_network/* NetworkFault */.H6))
-                throw error;
-            const { code, delivered, message } = error;
-            const fault = { kind: 'connection', code, delivered };
-            const failureCode = error.kind === 'tls' || error.kind === 'proxy' ? error.kind : 'network';
-            return { kind: 'lost', fault, code: failureCode, reason: `${message} (${host})` };
-        }
-        finally {
-            stopSilence();
-            stopDeadline();
-            patience.abort(); // what is left of the reply is not wanted
-        }
-    }
-    /** Follows redirects to where the rules for links allow it; there is no key in these requests to lose. */
-    async function open(link, within) {
-        let url = link;
-        for (let hops = 0;; hops += 1) {
-            host = url.host;
-            const reply = await dependencies.storage(url, transfer.requestHeaders(), within);
-            if (reply.status < 300 || reply.status >= 400 || reply.status === 304)
-                return reply;
-            const { location } = reply.headers;
-            const next = location ? URL.parse(location, url.href) : null;
-            const problem = next ? linkProblem(next, dependencies.baseUrl) : 'it leads nowhere';
-            if (!next || problem !== undefined || hops >= maxRedirects) {
-                const why = problem ?? `there are more than ${maxRedirects} in a row`;
-                throw new errors/* Failure */.HR('protocol', `Storage answered with a redirect that is not followed: ${why}.`, { advice: storageAdvice.protocol });
-            }
-            url = next;
-        }
-    }
-    /** What a reply means before its body is read. */
-    function judge(reply, s3Code) {
-        const { status, headers } = reply;
-        const reason = `HTTP ${status} from ${host}${s3Code && `, ${s3Code}`}`;
-        if (status === 200)
-            return transfer.begin(headers);
-        if (status === 206)
-            return transfer.resume(headers);
-        if (status === 412 || status === 416) {
-            return { kind: 'restart', reason: `the archive is not the same any more, ${reason}` };
-        }
-        if (status === 401 || status === 403 || (status === 400 && s3Code === 'ExpiredToken')) {
-            const expired = s3Code === 'ExpiredToken' || s3Code === 'Request has expired';
-            return { kind: 'refused', code: expired ? 'expired' : 'forbidden', reason };
-        }
-        if (status === 404)
-            return { kind: 'refused', code: 'not-found', reason };
-        const retryAfterMs = parseRetryAfterMs(headers['retry-after'], dependencies.serverWallMs());
-        const code = codeOfStorageStatus[status] ?? (status >= 500 ? 'server' : 'protocol');
-        return { kind: 'lost', fault: { kind: 'status', status, retryAfterMs }, code, reason };
-    }
-}
-const codeOfStorageStatus = {
-    408: 'server',
-    425: 'server',
-    429: 'rate-limited',
-};
-const refusedAdvice = 'The storage refused the link, also a fresh one. Is something between this runner and the storage changing requests, or is the archive gone?';
-/** What to do about a storage is not what to do about the API. */
-const storageAdvice = {
-    forbidden: refusedAdvice,
-    'not-found': refusedAdvice,
-    network: 'Can this runner reach the storage? Check its DNS and firewall, and whether it needs a proxy (`HTTPS_PROXY`).',
-    protocol: 'Is a proxy or a login page between this runner and the storage?',
-    server: 'The storage has a problem of its own. Run again with `job-id` later.',
-    timeout: 'Raise `timeout-minutes`, and run again with `job-id`.',
-};
-/** The code of an S3 error document, or its message where the code alone says little. */
-async function errorCode({ status, chunks }) {
-    if (status < 400)
-        return '';
-    let text = '';
-    for await (const chunk of chunks) {
-        text += Buffer.from(chunk).toString('latin1');
-        if (text.length > maxErrorBytes)
-            break;
-    }
-    const code = /<Code>([^<]{1,100})<\/Code>/.exec(text)?.[1] ?? '';
-    const expired = code === 'AccessDenied' && /<Message>Request has expired/.test(text);
-    return expired ? 'Request has expired' : (0,src_text/* clean */.uH)(code, 60);
-}
-/** The archive as far as it has come. */
-function createTransfer(file, statedBytes, checkGzip) {
-    const startCheck = () => (checkGzip ? createGzipCheck() : undefined);
-    let check = startCheck();
-    let hash = (0,external_node_crypto_.createHash)('sha256');
-    let sizeBytes = 0;
-    let etag;
-    let expectedBytes = statedBytes;
-    let announcedBytes;
-    return {
-        get sizeBytes() {
-            return sizeBytes;
-        },
-        expect(bytes) {
-            expectedBytes = bytes ?? expectedBytes;
-        },
-        requestHeaders() {
-            // `identity`: what comes is the archive itself, byte for byte.
-            const plain = { 'accept-encoding': 'identity' };
-            if (sizeBytes === 0 || etag === undefined)
-                return plain;
-            return { ...plain, range: `bytes=${sizeBytes}-`, 'if-match': etag };
-        },
-        restart() {
-            file.restart();
-            check?.stop();
-            check = startCheck();
-            hash = (0,external_node_crypto_.createHash)('sha256');
-            sizeBytes = 0;
-            etag = undefined;
-        },
-        /** A whole archive begins. */
-        begin(headers) {
-            if (sizeBytes > 0)
-                this.restart();
-            // A weak tag may stay the same when bytes change (RFC 9110, section 8.8.1).
-            etag = headers.etag?.startsWith('"') ? headers.etag : undefined;
-            announcedBytes = readLength(headers['content-length']);
-            if (announcedBytes === undefined && expectedBytes === undefined) {
-                throw integrity('neither the service nor the storage says how long it is');
-            }
-            return undefined;
-        },
-        /** The rest of the archive begins, if it is what was asked for. */
-        resume(headers) {
-            const range = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15}|\*)$/.exec(headers['content-range'] ?? '');
-            const same = headers.etag === undefined || headers.etag === etag;
-            if (sizeBytes > 0 && same && Number(range?.[1]) === sizeBytes)
-                return undefined;
-            return {
-                kind: 'restart',
-                reason: 'the storage answered with another part than was asked for',
-            };
-        },
-        /** Resolves when there is room for more. */
-        add(chunk) {
-            if (sizeBytes === 0) {
-                assertGzip(chunk);
-                assertSameSize(expectedBytes, announcedBytes);
-            }
-            sizeBytes += chunk.length;
-            const most = expectedBytes ?? announcedBytes;
-            if (most !== undefined && sizeBytes > most)
-                throw integrity(`it is longer than ${most} bytes`);
-            hash.update(chunk);
-            file.write(chunk);
-            return check?.add(chunk);
-        },
-        stop() {
-            check?.stop();
-        },
-        async finish() {
-            const whole = expectedBytes ?? announcedBytes;
-            if (sizeBytes !== whole)
-                throw integrity(`it has ${sizeBytes} of ${whole ?? 0} bytes`);
-            await check?.finish();
-            file.close();
-            return { sizeBytes, sha256: hash.digest('hex') };
-        },
-    };
-}
-function integrity(why) {
-    return new errors/* Failure */.HR('integrity', `The downloaded archive is not whole: ${why}.`);
-}
-/** The first bytes of every gzip file (RFC 1952, section 2.3.1). */
-function assertGzip(chunk) {
-    if (chunk[0] === 0x1f && (chunk[1] === 0x8b || chunk.length === 1))
-        return;
-    const start = Buffer.from(chunk.subarray(0, 200)).toString('latin1').trimStart().toLowerCase();
-    const what = /^<(?:!doctype html|html)/.test(start)
-        ? 'an HTML page'
-        : start.startsWith('<')
-            ? 'an XML document'
-            : 'something else';
-    throw new errors/* Failure */.HR('integrity', `The storage sent no gzip archive, but ${what}.`);
-}
-function assertSameSize(statedBytes, announcedBytes) {
-    if (statedBytes === undefined || announcedBytes === undefined)
-        return;
-    if (statedBytes === announcedBytes)
-        return;
-    throw integrity(`the service speaks of ${statedBytes} bytes, the storage of ${announcedBytes}`);
-}
-function readLength(value) {
-    return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined;
-}
-/** Lines about a download that takes its time; a short one gets none. */
-function createReport(log, clock) {
-    const startedMs = clock.nowMs();
-    let loggedMs = startedMs;
-    return {
-        see(sizeBytes, totalBytes) {
-            const nowMs = clock.nowMs();
-            if (nowMs - loggedMs < reportEveryMs)
-                return;
-            loggedMs = nowMs;
-            const bytesPerMs = sizeBytes / (nowMs - startedMs);
-            const facts = [
-                totalBytes === undefined
-                    ? (0,units/* formatBytes */.z3)(sizeBytes)
-                    : `${(0,units/* formatBytes */.z3)(sizeBytes)} of ${(0,units/* formatBytes */.z3)(totalBytes)} (${Math.floor((100 * sizeBytes) / totalBytes)} %)`,
-                `${(0,units/* formatBytes */.z3)(bytesPerMs * 1000)}/s`,
-                ...(totalBytes === undefined
-                    ? []
-                    : [`about ${(0,units/* formatDuration */.a3)((totalBytes - sizeBytes) / bytesPerMs)} left`]),
-            ];
-            log.info(`Downloaded ${facts.join(' · ')}`);
-        },
-    };
-}
-
-;// CONCATENATED MODULE: ./src/delivery.ts
-/** Carrying the bundle to the disk: the archive, the unpacked site, the chart values, in one download. */
-
-
-
-
-
-
-
-
-/** The places that will be written to. */
-function targetsOf({ bundleFile, siteDirectory, chartValues }) {
-    return [bundleFile, siteDirectory, chartValues?.file].filter((target) => target !== undefined);
-}
-/** Whether the archive itself is needed, or only its link. */
-function needsArchive({ bundleFile, siteDirectory, chartValues }) {
-    return (bundleFile !== undefined ||
-        siteDirectory !== undefined ||
-        chartValues?.bundleUrl?.includes('{sha256}') === true);
-}
-/**
- * Delivers what was asked for. Everything is written beside its target and moved there when it is whole:
- * each target is either complete or untouched, and nothing temporary is left.
- *
- * @throws Failure, see errors.ts
- */
-async function deliver(request, delivery, dependencies) {
-    const { disk, log, signal, timed } = dependencies;
-    const { bundleFile, siteDirectory, chartValues } = request;
-    const partial = [];
-    const late = new AbortController();
-    const stopTimer = dependencies.clock.timer(dependencies.deadline.remainingMs(), () => {
-        late.abort(new errors/* Failure */.HR('timeout', 'The time of this step was over before the archive was unpacked.'));
-    });
-    try {
-        if (needsArchive(request))
-            await fetchArchive().catch(tellNeed);
-        if (chartValues)
-            writeChartValues(chartValues);
-    }
-    finally {
-        stopTimer();
-        for (const leftover of partial)
-            disk.remove(leftover);
-    }
-    async function fetchArchive() {
-        let archiveBytes = 0;
-        const archive = beside(bundleFile ?? external_node_path_default().join(dependencies.temporaryDirectory, 'bundle.tar.gz'));
-        const file = disk.create(archive, 0o644);
-        try {
-            const { sizeBytes, sha256 } = await timed('download', () => download(dependencies.currentBundle(), file, { checkGzip: siteDirectory === undefined }, dependencies));
-            archiveBytes = sizeBytes;
-            delivery.sizeBytes = sizeBytes;
-            delivery.bundleSha256 = sha256;
-            log.info(`Downloaded ${(0,units/* formatBytes */.z3)(sizeBytes)}, sha256 ${sha256}`);
-        }
-        finally {
-            file.close();
-        }
-        const site = siteDirectory === undefined ? undefined : beside(siteDirectory);
-        if (site !== undefined) {
-            const { fileCount, sizeBytes } = await timed('unpack', () => unpack(archive, archiveBytes, site, {
-                disk,
-                platform: dependencies.platform,
-                signal: AbortSignal.any([signal, late.signal]),
-                warn(message) {
-                    log.warning(message);
-                },
-            }));
-            delivery.fileCount = fileCount;
-            delivery.unpackedBytes = sizeBytes;
-        }
-        if (bundleFile !== undefined) {
-            disk.move(archive, bundleFile);
-            delivery.bundleFile = bundleFile;
-            log.info(`Archive: ${bundleFile}`);
-        }
-        if (siteDirectory !== undefined && site !== undefined) {
-            disk.move(site, siteDirectory);
-            delivery.siteDirectory = siteDirectory;
-            const { fileCount = 0, unpackedBytes = 0 } = delivery;
-            log.info(`Site: ${siteDirectory} (${(0,units/* count */.U9)(fileCount, 'file')}, ${(0,units/* formatBytes */.z3)(unpackedBytes)})`);
-        }
-    }
-    /** A full disk, with the room that is needed. */
-    function tellNeed(error) {
-        const needed = dependencies.currentBundle().sizeBytes;
-        if (!(0,src_disk/* isDiskFull */.b)(error) || needed === undefined)
-            throw error;
-        const more = siteDirectory === undefined ? '' : ', and its pages more';
-        const what = `${error.message} The archive needs ${(0,units/* formatBytes */.z3)(needed)}${more}.`;
-        throw new errors/* Failure */.HR('disk', what, { cause: error });
-    }
-    function writeChartValues({ file, key, version, bundleUrl }) {
-        const { url, expiresAtMs } = dependencies.currentBundle();
-        const link = bundleUrl?.replaceAll('{sha256}', delivery.bundleSha256 ?? '') ?? url.href;
-        const written = beside(file);
-        const values = disk.create(written, 0o600);
-        try {
-            values.write(Buffer.from(toChartValues({ key, bundleUrl: link, version })));
-        }
-        finally {
-            values.close();
-        }
-        disk.move(written, file);
-        delivery.valuesFile = file;
-        log.info(`Chart values: ${file}`);
-        if (bundleUrl === undefined) {
-            log.info(`Pods that start after ${(0,units/* formatUtc */.ay)(expiresAtMs)} cannot fetch this link any more: deploy again with a fresh one, or mirror the archive (\`values-bundle-url\`).`);
-        }
-    }
-    /** A name in the same directory, so that the move is one step; removed at the end whatever happens. */
-    function beside(target) {
-        const directory = external_node_path_default().dirname(target);
-        disk.makeDirectory(directory);
-        const sibling = external_node_path_default().join(directory, `.static-export-${(0,external_node_crypto_.randomBytes)(4).toString('hex')}`);
-        partial.push(sibling);
-        return sibling;
-    }
-}
-
 // EXTERNAL MODULE: external "node:url"
 var external_node_url_ = __nccwpck_require__(3136);
+// EXTERNAL MODULE: ./src/chart-values.ts
+var chart_values = __nccwpck_require__(638);
+// EXTERNAL MODULE: ./src/link.ts
+var src_link = __nccwpck_require__(3299);
+// EXTERNAL MODULE: ./src/text.ts
+var src_text = __nccwpck_require__(8992);
 ;// CONCATENATED MODULE: ./src/targets.ts
 /** Where on the disk a run may write: checked before anything is sent. */
 
@@ -32560,6 +28453,10 @@ function isInside(inner, outer) {
     const relative = external_node_path_default().relative(outer, inner);
     return relative !== '..' && !relative.startsWith(`..${(external_node_path_default()).sep}`) && !external_node_path_default().isAbsolute(relative);
 }
+/** The places that a request writes to. */
+function targetsOf({ bundleFile, siteDirectory, chartValues }) {
+    return [bundleFile, siteDirectory, chartValues?.file].filter((target) => target !== undefined);
+}
 /**
  * Makes sure that the parents of all targets can be written to, before anything is sent.
  *
@@ -32593,6 +28490,8 @@ function nextPollDelayMs(elapsedMs, fixedIntervalMs, random) {
     return delayMs * (0.9 + 0.2 * random);
 }
 
+// EXTERNAL MODULE: ./src/units.ts
+var units = __nccwpck_require__(1996);
 ;// CONCATENATED MODULE: ./src/export-job.ts
 
 
@@ -32907,7 +28806,7 @@ function parseBaseUrl(text) {
     if (url.search !== '' || url.hash !== '') {
         throw new Problem(`\`base-url\` has a query or a fragment behind ${seen}; leave it out.`);
     }
-    if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    if (url.protocol === 'http:' && !(0,src_link/* isLoopback */.U9)(url.hostname)) {
         throw new Problem(`\`base-url\` must be https, so that the key cannot be read on the way ("${seen}").`);
     }
     url.pathname = url.pathname.replace(/\/+$/, '');
@@ -32959,7 +28858,7 @@ function parsePath(text, name, workspace) {
     return external_node_path_default().resolve(workspace, text);
 }
 function parseValuesKey(text) {
-    if (keyPattern.test(text))
+    if (chart_values/* keyPattern */._.test(text))
         return text;
     throw new Problem(`\`values-key\` is a name, or names with dots between them, such as docs.staticExport ("${(0,src_text/* clean */.uH)(text, 80)}").`);
 }
@@ -32988,6 +28887,8 @@ function parseBoolean(text, name) {
     throw new Problem(`\`${name}\` is true or false ("${(0,src_text/* clean */.uH)(text, 40)}").`);
 }
 
+// EXTERNAL MODULE: ./src/network.ts
+var src_network = __nccwpck_require__(9473);
 ;// CONCATENATED MODULE: ./src/outputs.ts
 /** Every output; `action.yml` declares the same. */
 const outputNames = [
@@ -33212,13 +29113,13 @@ function toBundle(reply, jobId, dependencies) {
     if (!url)
         throw unusableLink('it is not a URL');
     if (mask)
-        for (const secret of secretsOf(url))
+        for (const secret of (0,src_link/* secretsOf */.Fj)(url))
             mask(secret);
-    const problem = linkProblem(url, baseUrl);
+    const problem = (0,src_link/* linkProblem */.kD)(url, baseUrl);
     if (problem !== undefined)
         throw unusableLink(problem);
-    const stated = parseTimestampMs(reply.expiresAt);
-    const signed = signedExpiryMs(url);
+    const stated = (0,src_link/* parseTimestampMs */.YD)(reply.expiresAt);
+    const signed = (0,src_link/* signedExpiryMs */.ok)(url);
     const expiresAtMs = Math.min(stated ?? Infinity, signed ?? Infinity);
     if (expiresAtMs === Infinity) {
         const what = 'The service does not say until when the link works, and the link does not either.';
@@ -33447,6 +29348,8 @@ function shapeProblem(error) {
     return (0,src_text/* clean */.uH)(`\`${path}\` is not ${article} ${expected}`, 120);
 }
 
+// EXTERNAL MODULE: ./src/retry.ts
+var retry = __nccwpck_require__(9809);
 ;// CONCATENATED MODULE: ./src/http.ts
 
 
@@ -33469,11 +29372,11 @@ function createHttp(dependencies) {
             if (outcome.ok)
                 return outcome.value;
             const { fault } = outcome;
-            if (isFateUnknown(fault))
+            if ((0,retry/* isFateUnknown */.BT)(fault))
                 unknownFates += 1;
             const elapsedMs = clock.nowMs() - startedMs;
             const remainingMs = Math.min(deadline.remainingMs(), (operation.retry.maxTotalMs ?? Infinity) - elapsedMs);
-            const decision = afterFailedTry(operation.retry, {
+            const decision = (0,retry/* afterFailedTry */.RS)(operation.retry, {
                 fault,
                 tries,
                 unknownFates,
@@ -33500,7 +29403,7 @@ function createHttp(dependencies) {
                     cause: outcome.cause,
                 });
             }
-            if (!operation.retry.repeatable && isFateUnknown(fault)) {
+            if (!operation.retry.repeatable && (0,retry/* isFateUnknown */.BT)(fault)) {
                 log.warning(`It is not known whether the service received the request to ${operation.purpose} (${reason}). It is sent once more: a second export may be running.`);
             }
             log.details(`Could not ${operation.purpose} yet: ${reason}; next try in ${(0,units/* formatDuration */.a3)(decision.delayMs)}`, [
@@ -33581,7 +29484,7 @@ function createHttp(dependencies) {
     async function interpret(operation, reply) {
         const { status, headers, body } = reply;
         if (status !== 200 && status !== 201 && status !== 202) {
-            const retryAfterMs = parseRetryAfterMs(headers['retry-after'], serverWallMs());
+            const retryAfterMs = (0,retry/* parseRetryAfterMs */.oR)(headers['retry-after'], serverWallMs());
             return outcomeOfStatus(reply, parseJson, retryAfterMs);
         }
         const encoding = headers['content-encoding'];
@@ -33608,7 +29511,7 @@ function createHttp(dependencies) {
         }
     }
     function noteServerDate(reply) {
-        const wallMs = parseHttpDateMs(reply.headers.date);
+        const wallMs = (0,retry/* parseHttpDateMs */.kB)(reply.headers.date);
         if (wallMs === undefined)
             return;
         serverDate = { wallMs, atMs: clock.nowMs() };
@@ -33809,8 +29712,8 @@ async function run(inputs, dependencies, receipt) {
         progress.waitFor('the link');
         receipt.bundle = await timed('link', () => mintLink(id));
         logLink(receipt.bundle);
-        progress.waitFor('the archive');
-        await deliver(inputs.delivery, receipt.delivery, deliveryDependencies(id, receipt.bundle));
+        if (targetsOf(inputs.delivery).length > 0)
+            await deliverTo(id, receipt.bundle);
     }
     finally {
         ending.abort();
@@ -33871,11 +29774,14 @@ async function run(inputs, dependencies, receipt) {
     function logLink({ url, sizeBytes, expiresAtMs }) {
         const size = sizeBytes === undefined ? '' : ` (${(0,units/* formatBytes */.z3)(sizeBytes)})`;
         const lifeMs = expiresAtMs - client.serverWallMs();
-        log.info(`Bundle${size} at ${describeLink(url)}; the link works for ${(0,units/* formatDuration */.a3)(lifeMs)}, until ${(0,units/* formatUtc */.ay)(expiresAtMs)}`);
+        log.info(`Bundle${size} at ${(0,src_link/* describeLink */.Ex)(url)}; the link works for ${(0,units/* formatDuration */.a3)(lifeMs)}, until ${(0,units/* formatUtc */.ay)(expiresAtMs)}`);
     }
-    function deliveryDependencies(jobId, first) {
+    async function deliverTo(jobId, first) {
         let bundle = first;
-        return {
+        progress.waitFor('the archive');
+        // Loaded here: a run that only hands over the link has no use for it, and starts sooner without.
+        const { deliver } = await Promise.all(/* import() */[__nccwpck_require__.e(118), __nccwpck_require__.e(180)]).then(__nccwpck_require__.bind(__nccwpck_require__, 2180));
+        await deliver(inputs.delivery, receipt.delivery, {
             ...dependencies,
             baseUrl: inputs.baseUrl,
             deadline,
@@ -33887,7 +29793,7 @@ async function run(inputs, dependencies, receipt) {
                 return bundle;
             },
             timed,
-        };
+        });
     }
     function agentDependencies() {
         const keptMs = Math.min(keptForLinkMs, inputs.timeoutMs / 4);
@@ -33983,7 +29889,7 @@ function table(facts) {
         [
             'Link',
             bundle &&
-                `works until **${(0,units/* formatUtc */.ay)(bundle.expiresAtMs)}**<br>${(0,src_text/* escapeMarkdown */.FV)(describeLink(bundle.url))}`,
+                `works until **${(0,units/* formatUtc */.ay)(bundle.expiresAtMs)}**<br>${(0,src_text/* escapeMarkdown */.FV)((0,src_link/* describeLink */.Ex)(bundle.url))}`,
         ],
         ['Job', receipt.jobId && `<code>${(0,src_text/* escapeMarkdown */.FV)(receipt.jobId)}</code>${jobStatus(facts)}`],
         ['Admin API', (0,src_text/* escapeMarkdown */.FV)(inputs.baseUrl.host)],
@@ -34091,7 +29997,6 @@ function againBlock({ receipt, inputs, failure }) {
 }
 
 ;// CONCATENATED MODULE: ./src/action.ts
-
 
 
 
@@ -34227,6 +30132,39 @@ function createAction(dependencies) {
         ];
         runner.details('Inputs', lines.filter((line) => typeof line === 'string'));
     }
+}
+
+
+/***/ }),
+
+/***/ 638:
+/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   W: () => (/* binding */ toChartValues),
+/* harmony export */   _: () => (/* binding */ keyPattern)
+/* harmony export */ });
+/** The chart values that a self-hosted deployment reads (admin-api.md, section 4.5), as a values file for Helm. */
+/**
+ * Writes the values as YAML in block style. Every string is double-quoted, so that YAML 1.1 and 1.2 read
+ * `1.10`, `true` or `2026-11` alike, as strings: for printable ASCII the escapes of JSON are those of YAML.
+ */
+function toChartValues({ key, bundleUrl, version }) {
+    const parts = key.split('.');
+    const indent = '  '.repeat(parts.length);
+    const lines = [
+        ...parts.map((part, depth) => `${'  '.repeat(depth)}${toKey(part)}:`),
+        `${indent}enabled: true`,
+        `${indent}bundleUrl: ${JSON.stringify(bundleUrl)}`,
+        ...(version === undefined ? [] : [`${indent}version: ${JSON.stringify(version)}`]),
+    ];
+    return `${lines.join('\n')}\n`;
+}
+/** What may stand in `values-key` between its dots: the names that Helm charts use. */
+const keyPattern = /^[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z_][A-Za-z0-9_-]*)*$/;
+/** A key is plain, unless YAML 1.1 would take it for a boolean or null. */
+function toKey(part) {
+    return /^(?:y|n|yes|no|on|off|true|false|null)$/i.test(part) ? JSON.stringify(part) : part;
 }
 
 
@@ -34522,6 +30460,137 @@ function describe(error) {
 
 /***/ }),
 
+/***/ 3299:
+/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Ex: () => (/* binding */ describeLink),
+/* harmony export */   Fj: () => (/* binding */ secretsOf),
+/* harmony export */   U9: () => (/* binding */ isLoopback),
+/* harmony export */   YD: () => (/* binding */ parseTimestampMs),
+/* harmony export */   kD: () => (/* binding */ linkProblem),
+/* harmony export */   ok: () => (/* binding */ signedExpiryMs)
+/* harmony export */ });
+/* harmony import */ var node_net__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7030);
+/* harmony import */ var node_net__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_net__WEBPACK_IMPORTED_MODULE_0__);
+/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8992);
+/** Presigned links: where they may lead, how long they work, and what of them is secret. */
+
+
+/** The link without what is secret in it: host and path. */
+function describeLink(url) {
+    return (0,_text_js__WEBPACK_IMPORTED_MODULE_1__/* .clean */ .uH)(`${url.host}${url.pathname}`, 300);
+}
+/**
+ * What is wrong with fetching from this link, judged by the literal address; names are not resolved.
+ * Private networks are legitimate, since storage may be hosted by the client or air-gapped.
+ */
+function linkProblem(url, baseUrl) {
+    const local = isLoopback(baseUrl.hostname);
+    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local)) {
+        return 'it is not an https link';
+    }
+    if (url.username !== '' || url.password !== '')
+        return 'it holds a user name';
+    if (isListed(linkLocal, url.hostname))
+        return 'it leads to a link-local address';
+    if (!local && (isLoopback(url.hostname) || isListed(unspecified, url.hostname))) {
+        return 'it leads to this machine itself';
+    }
+    return undefined;
+}
+// Mapped addresses (::ffff:127.0.0.1) are matched by BlockList.
+const loopback = new node_net__WEBPACK_IMPORTED_MODULE_0__.BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+// A connection to "no address" arrives at this machine too.
+const unspecified = new node_net__WEBPACK_IMPORTED_MODULE_0__.BlockList();
+unspecified.addSubnet('0.0.0.0', 8, 'ipv4');
+unspecified.addAddress('::', 'ipv6');
+const linkLocal = new node_net__WEBPACK_IMPORTED_MODULE_0__.BlockList();
+linkLocal.addSubnet('169.254.0.0', 16, 'ipv4');
+linkLocal.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6'); // the same behind NAT64
+linkLocal.addSubnet('fe80::', 10, 'ipv6');
+linkLocal.addAddress('fd00:ec2::254', 'ipv6'); // the metadata service of EC2 by IPv6
+/** Whether a host, as the URL parser writes it, is this machine by its literal name or address. */
+function isLoopback(hostname) {
+    const name = hostname.replace(/\.$/, '');
+    return name === 'localhost' || name.endsWith('.localhost') || isListed(loopback, hostname);
+}
+function isListed(list, hostname) {
+    const address = hostname.replace(/^\[(.*)\]$/, '$1');
+    const family = (0,node_net__WEBPACK_IMPORTED_MODULE_0__.isIP)(address);
+    return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6');
+}
+/**
+ * Reads an RFC 3339 timestamp with a zone as epoch milliseconds; undefined for anything else, also for
+ * days that do not exist, which JavaScript would carry into the next month.
+ */
+function parseTimestampMs(value) {
+    if (typeof value !== 'string')
+        return undefined;
+    const match = /^(\d{4})-(\d{2})-(\d{2})T(?!24)\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/.exec(value);
+    if (!match)
+        return undefined;
+    const [, year, month, day] = match.map(Number);
+    const daysInMonth = new Date(Date.UTC(year ?? 0, month ?? 0, 0)).getUTCDate();
+    const timeMs = Date.parse(value);
+    return Number.isNaN(timeMs) || (day ?? 0) > daysInMonth ? undefined : timeMs;
+}
+const basicTimestamp = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/;
+/**
+ * The end of the link by its own signature, in epoch milliseconds: `X-Amz-Date` plus `X-Amz-Expires`
+ * (AWS SigV4 query form, also as Google Cloud Storage writes it).
+ */
+function signedExpiryMs(url) {
+    for (const vendor of ['X-Amz', 'X-Goog']) {
+        const date = url.searchParams.get(`${vendor}-Date`) ?? '';
+        const expires = url.searchParams.get(`${vendor}-Expires`) ?? '';
+        if (!/^\d{1,9}$/.test(expires))
+            continue;
+        const signedMs = parseTimestampMs(date.replace(basicTimestamp, '$1-$2-$3T$4:$5:$6Z'));
+        if (signedMs !== undefined)
+            return signedMs + Number(expires) * 1000;
+    }
+    return undefined;
+}
+const secretParameters = new Set([
+    'x-amz-signature',
+    'x-amz-credential',
+    'x-amz-security-token',
+    'signature',
+    'sig',
+    'token',
+]);
+// Constants of many links, and dates: a mask on one of them would make the runner drop other outputs, such as
+// `expiresAt`.
+const publicParameters = /^(?:x-[a-z]+-)?(?:algorithm|date|expires|signedheaders)$/i;
+const isDate = (text) => /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(text);
+/** What must be hidden to keep a link from working: its whole query and the telling values, raw and decoded. */
+function secretsOf(url) {
+    const secrets = new Set();
+    const query = url.search.slice(1);
+    if (query === '')
+        return [];
+    secrets.add(query);
+    for (const pair of query.split('&')) {
+        const separator = pair.indexOf('=');
+        const name = pair.slice(0, separator);
+        const raw = pair.slice(separator + 1);
+        if (separator === -1 || raw === '' || publicParameters.test(name))
+            continue;
+        if (!secretParameters.has(name.toLowerCase()) && raw.length < 20)
+            continue;
+        const [decoded = raw] = new URLSearchParams(pair).values();
+        if (!isDate(decoded))
+            secrets.add(raw).add(decoded);
+    }
+    return [...secrets].filter(({ length }) => length >= _text_js__WEBPACK_IMPORTED_MODULE_1__/* .shortestSecretLength */ .hX);
+}
+
+
+/***/ }),
+
 /***/ 1730:
 /***/ ((module, __unused_webpack___webpack_exports__, __nccwpck_require__) => {
 
@@ -34530,7 +30599,7 @@ __nccwpck_require__.a(module, async (__webpack_handle_async_dependencies__, __we
 /* harmony import */ var node_os__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_os__WEBPACK_IMPORTED_MODULE_0__);
 /* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1708);
 /* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_1___default = /*#__PURE__*/__nccwpck_require__.n(node_process__WEBPACK_IMPORTED_MODULE_1__);
-/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(9710);
+/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8813);
 /* harmony import */ var _clock_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(9373);
 /* harmony import */ var _disk_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(7310);
 /* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3916);
@@ -34879,6 +30948,127 @@ async function readPullRequest({ owner, repo, number }, { apiUrl, token, signal 
     if (data.state === 'closed')
         return { title: data.title, state: 'closed' };
     return { title: data.title, state: data.draft ? 'draft' : 'open' };
+}
+
+
+/***/ }),
+
+/***/ 9809:
+/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   BT: () => (/* binding */ isFateUnknown),
+/* harmony export */   RS: () => (/* binding */ afterFailedTry),
+/* harmony export */   kB: () => (/* binding */ parseHttpDateMs),
+/* harmony export */   oR: () => (/* binding */ parseRetryAfterMs)
+/* harmony export */ });
+/** The pure policy of repeating requests: what is worth another try, and how long to wait before it. */
+/** Statuses that heal by themselves; 520 to 524 and 530 are those of a CDN whose origin is unwell. */
+const transientStatuses = new Set([408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 530]);
+const transientCodes = new Set([
+    'ECONNRESET',
+    'ECONNREFUSED',
+    'ECONNABORTED',
+    'EPIPE',
+    'ETIMEDOUT',
+    'EHOSTUNREACH',
+    'ENETUNREACH',
+    'EAI_AGAIN',
+    'ENOTFOUND',
+]);
+/** Faults that seldom heal get two more tries, an answer that is no HTTP at all one. */
+function maxTriesFor(fault, policy) {
+    if (fault.kind === 'unreadable')
+        return 3;
+    if (fault.kind === 'connection' && fault.code === 'ENOTFOUND')
+        return 3;
+    if (fault.kind === 'connection' && fault.code.startsWith('HPE_'))
+        return 2;
+    return policy.maxTries;
+}
+function isTransient(fault) {
+    switch (fault.kind) {
+        case 'status':
+            return transientStatuses.has(fault.status);
+        case 'connection':
+            // A code of three digits is the answer of a proxy that was asked for a tunnel.
+            return transientCodes.has(fault.code) || /^HPE_|^5\d\d$/.test(fault.code);
+        case 'silence':
+        case 'unreadable':
+            return true;
+        case 'hopeless':
+            return false;
+    }
+}
+/** Whether the service may have carried out the request although we saw no answer that says so. */
+function isFateUnknown(fault) {
+    switch (fault.kind) {
+        case 'status':
+            return fault.status !== 429 && transientStatuses.has(fault.status);
+        case 'connection':
+        case 'hopeless':
+            return fault.delivered;
+        case 'silence':
+        case 'unreadable':
+            return true;
+    }
+}
+/** Decides what follows a failed try. Nothing but its arguments counts. */
+function afterFailedTry(policy, failed) {
+    const { fault, tries, elapsedMs, remainingMs } = failed;
+    const isNotYet = fault.kind === 'status' &&
+        fault.status === policy.notYet?.status &&
+        elapsedMs < policy.notYet.graceMs;
+    if (!isNotYet && !isTransient(fault))
+        return { retry: false, why: 'permanent' };
+    const retryAfterMs = fault.kind === 'status' ? fault.retryAfterMs : undefined;
+    if (retryAfterMs !== undefined && retryAfterMs >= remainingMs) {
+        return { retry: false, why: 'asked-too-long' };
+    }
+    if (!policy.repeatable && failed.unknownFates > 1)
+        return { retry: false, why: 'enough' };
+    // Starts are counted by the hour: without a word on when to come back, a third request only costs.
+    const limitedBlindly = !policy.repeatable && fault.kind === 'status' && fault.status === 429 && !retryAfterMs;
+    const maxTries = limitedBlindly ? 2 : maxTriesFor(fault, policy);
+    const persistent = isNotYet || (maxTries === policy.maxTries && elapsedMs < policy.minPersistenceMs);
+    if (tries >= maxTries && !persistent)
+        return { retry: false, why: 'enough' };
+    const delayMs = Math.max(backoffMs(fault, tries, failed.random), retryAfterMs ?? 0);
+    if (delayMs >= remainingMs)
+        return { retry: false, why: 'deadline' };
+    return { retry: true, delayMs };
+}
+/** Exponential backoff with equal jitter: half of the delay is fixed, half is random. */
+function backoffMs(fault, tries, random) {
+    const throttled = fault.kind === 'status' && (fault.status === 429 || fault.status === 503);
+    const firstMs = throttled ? 5_000 : 1_000;
+    const longestMs = throttled ? 60_000 : 30_000;
+    const delayMs = Math.min(firstMs * 2 ** Math.min(tries - 1, 10), longestMs);
+    return delayMs / 2 + (delayMs / 2) * random;
+}
+/**
+ * Reads a `Retry-After` header (RFC 9110, section 10.2.3): whole seconds or an IMF-fixdate. Anything else,
+ * such as `-5`, `1e9` or `5, 5`, counts as absent.
+ *
+ * @param serverWallMs the server's own time, from its `Date` header, in epoch milliseconds
+ * @returns milliseconds from now, at least 0
+ */
+function parseRetryAfterMs(value, serverWallMs) {
+    if (value === undefined)
+        return undefined;
+    const text = value.trim();
+    if (/^\d{1,9}$/.test(text))
+        return Number(text) * 1000;
+    const dateMs = parseHttpDateMs(text);
+    return dateMs === undefined ? undefined : Math.max(0, dateMs - serverWallMs);
+}
+/** Reads an IMF-fixdate (RFC 9110, section 5.6.7) as epoch milliseconds. */
+function parseHttpDateMs(value) {
+    const imfFixdate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+    if (value === undefined || !imfFixdate.test(value))
+        return undefined;
+    const dateMs = Date.parse(value);
+    return Number.isNaN(dateMs) ? undefined : dateMs;
 }
 
 
@@ -37430,6 +33620,13 @@ module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:queryst
 /***/ ((module) => {
 
 module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:stream");
+
+/***/ }),
+
+/***/ 6466:
+/***/ ((module) => {
+
+module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:stream/promises");
 
 /***/ }),
 

@@ -1,7 +1,6 @@
 /** One run of the action between its inputs and its outputs; the only place that catches. */
 import type { PullRequest, PullRequestAddress } from './agent-job.ts'
 import type { Clock } from './clock.ts'
-import { targetsOf } from './delivery.ts'
 import type { Disk } from './disk.ts'
 import { type Failure, toFailure } from './errors.ts'
 import { type Inputs, readInputs } from './inputs.ts'
@@ -12,7 +11,7 @@ import { toAnnotation } from './report.ts'
 import { run } from './run.ts'
 import type { Environment, Runner } from './runner.ts'
 import { toSummary } from './summary.ts'
-import { assertWritable } from './targets.ts'
+import { assertWritable, targetsOf } from './targets.ts'
 import { clean, shortestSecretLength } from './text.ts'
 import { formatDuration } from './units.ts'
 

@@ -47,11 +47,6 @@ export interface DeliveryDependencies extends DownloadDependencies {
   readonly timed: <T>(phase: 'download' | 'unpack', work: () => Promise<T>) => Promise<T>
 }
 
-/** The places that will be written to. */
-export function targetsOf({ bundleFile, siteDirectory, chartValues }: DeliveryRequest): string[] {
-  return [bundleFile, siteDirectory, chartValues?.file].filter((target) => target !== undefined)
-}
-
 /** Whether the archive itself is needed, or only its link. */
 export function needsArchive({ bundleFile, siteDirectory, chartValues }: DeliveryRequest): boolean {
   return (

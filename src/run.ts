@@ -4,7 +4,6 @@ import { type Bundle, mintBundle } from './bundle.ts'
 import { createClient } from './client.ts'
 import { type Clock, type Deadline, deadlineIn } from './clock.ts'
 import { type ExportJob, hasEnded, toStartedJob, waitForExport } from './export-job.ts'
-import { deliver } from './delivery.ts'
 import type { Disk } from './disk.ts'
 import { createHttp } from './http.ts'
 import type { Inputs } from './inputs.ts'
@@ -13,6 +12,7 @@ import type { Log } from './log.ts'
 import type { Network, Storage } from './network.ts'
 import { createProgress } from './progress.ts'
 import type { Phase, Receipt } from './receipt.ts'
+import { targetsOf } from './targets.ts'
 import { count, formatBytes, formatDuration, formatUtc } from './units.ts'
 
 export interface RunDependencies {
@@ -83,8 +83,7 @@ export async function run(
     progress.waitFor('the link')
     receipt.bundle = await timed('link', () => mintLink(id))
     logLink(receipt.bundle)
-    progress.waitFor('the archive')
-    await deliver(inputs.delivery, receipt.delivery, deliveryDependencies(id, receipt.bundle))
+    if (targetsOf(inputs.delivery).length > 0) await deliverTo(id, receipt.bundle)
   } finally {
     ending.abort()
     exportEnd.resolve(undefined)
@@ -149,9 +148,12 @@ export async function run(
     )
   }
 
-  function deliveryDependencies(jobId: string, first: Bundle) {
+  async function deliverTo(jobId: string, first: Bundle): Promise<void> {
     let bundle = first
-    return {
+    progress.waitFor('the archive')
+    // Loaded here: a run that only hands over the link has no use for it, and starts sooner without.
+    const { deliver } = await import('./delivery.ts')
+    await deliver(inputs.delivery, receipt.delivery, {
       ...dependencies,
       baseUrl: inputs.baseUrl,
       deadline,
@@ -163,7 +165,7 @@ export async function run(
         return bundle
       },
       timed,
-    }
+    })
   }
 
   function agentDependencies() {

@@ -1,5 +1,6 @@
 /** Where on the disk a run may write: checked before anything is sent. */
 import path from 'node:path'
+import type { DeliveryRequest } from './delivery.ts'
 import type { Disk } from './disk.ts'
 import { Failure } from './errors.ts'
 import { clean } from './text.ts'
@@ -83,6 +84,11 @@ export function overlapProblems(
 function isInside(inner: string, outer: string): boolean {
   const relative = path.relative(outer, inner)
   return relative !== '..' && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative)
+}
+
+/** The places that a request writes to. */
+export function targetsOf({ bundleFile, siteDirectory, chartValues }: DeliveryRequest): string[] {
+  return [bundleFile, siteDirectory, chartValues?.file].filter((target) => target !== undefined)
 }
 
 /**

@@ -61,8 +61,8 @@ function renderSummary(markdown: string): string {
 <title>Run summary</title>
 <style>
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 55rem; margin: 2rem auto; padding: 0 1rem }
-  table { border-collapse: collapse } thead { display: none }
-  td { border: 1px solid #8886; padding: .4rem .8rem; vertical-align: top }
+  table { border-collapse: collapse }
+  td, th { text-align: left; border: 1px solid #8886; padding: .4rem .8rem; vertical-align: top }
   pre { background: #8882; padding: 1rem; overflow: auto } code { font-size: 85% }
   blockquote { border-left: .25rem solid #d33; margin: 1rem 0; padding: 0 1rem }
 </style>

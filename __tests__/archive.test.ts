@@ -54,6 +54,8 @@ function unpacked(): Record<string, string | null> {
   )
 }
 
+const file = (name: string): Entry => ({ name, body: 'x' })
+
 describe('unpacks', () => {
   test('files and directories, as tar writes them', async () => {
     const result = await unpackEntries([
@@ -76,6 +78,11 @@ describe('unpacks', () => {
       'assets/deep/er/logo.svg': '',
     })
     expect(warnings).toEqual([])
+  })
+
+  test('directories as old archives mark them', async () => {
+    await unpackEntries([{ name: 'guides/', flag: '0' }, file('guides/a.html')])
+    expect(unpacked()).toEqual({ guides: null, 'guides/a.html': 'x' })
   })
 
   test('long and non-ASCII names by PAX and GNU headers', async () => {
@@ -120,7 +127,6 @@ describe('unpacks', () => {
   })
 })
 
-const file = (name: string): Entry => ({ name, body: 'x' })
 const refused: Record<string, [entries: readonly Entry[], named: string]> = {
   'a symbolic link': [[{ name: 'a', flag: '2', link: '/etc/passwd' }], 'a'],
   'a hard link': [[{ name: 'a', flag: '1', link: 'b' }], 'a'],
@@ -148,6 +154,7 @@ const refused: Record<string, [entries: readonly Entry[], named: string]> = {
   'a NUL in a PAX path': [[{ ...file('a'), pax: { path: 'a\0.html' } }], 'a .html'],
   'a control character': [[{ ...file('a'), pax: { path: 'a\n::error::x' } }], 'a ::error::x'],
   'a part that is too long': [[{ ...file('a'), pax: { path: 'a'.repeat(256) } }], 'aaaa'],
+  'a path with too many parts': [[{ ...file('a'), pax: { path: 'a/'.repeat(70) + 'b' } }], 'a/a/'],
   'a path that is too long': [[{ ...file('a'), pax: { path: 'abc/'.repeat(300) + 'a' } }], 'abc/'],
   'the same name twice': [[file('a.html'), file('a.html')], 'a.html'],
   'the same name by another way': [[file('a.html'), file('./a.html')], './a.html'],
@@ -183,6 +190,36 @@ describe('refuses as unsafe', () => {
   test.each(['aux.html', 'ab:c.html', 'COM1', 'dot.'])('%s on Windows', async (name) => {
     const windows = unpackEntries([file(name)], { platform: 'win32' })
     await expect(windows).rejects.toMatchObject({ code: 'unsafe-archive' })
+  })
+
+  test('a size that is no number, without waiting for such a body', async () => {
+    for (const first of [0x81, 0xc0, 0xfe]) {
+      const bytes = tar([{ name: 'a', size: 2, body: 'xy' }])
+      bytes[124] = first
+      mend(bytes, 0)
+      await expect(unpackBytes(gzipSync(bytes))).rejects.toMatchObject({ code: 'unsafe-archive' })
+      sandbox = fs.mkdtempSync(path.join(scratch, 'run-'))
+    }
+  })
+
+  test('a bomb of directories that no entry names', async () => {
+    const deep = (index: number) => `${index}/${'a/'.repeat(50)}f`
+    const entries = Array.from({ length: 10 }, (_, index) => ({
+      name: 'x',
+      gnuLongName: deep(index),
+    }))
+    const limits = { ...defaultLimits, entries: 200 }
+    await expect(unpackEntries(entries, { limits })).rejects.toMatchObject({
+      message: expect.stringContaining('more than 200 entries'),
+    })
+    expect(Object.keys(unpacked()).length).toBeLessThan(300)
+  })
+
+  test('a name that is not valid UTF-8', async () => {
+    const bytes = tar([file('bad-name.html')])
+    bytes[3] = 0xff
+    mend(bytes, 0)
+    await expect(unpackBytes(gzipSync(bytes))).rejects.toMatchObject({ code: 'unsafe-archive' })
   })
 
   test('a second archive behind the end of the first', async () => {
@@ -223,6 +260,7 @@ const broken: Record<string, Uint8Array> = {
   'a gzip stream without its sum': good.subarray(0, good.length - 4),
   'a wrong sum': wrongSum,
   'garbage behind the gzip stream': Buffer.concat([good, Buffer.from('garbage')]),
+  'garbage behind a zero byte': Buffer.concat([good, Buffer.from('\0garbage')]),
   'a tar that is not compressed': tar([file('index.html')]),
   'an HTML page': Buffer.from('<!doctype html><title>Sign in</title>'),
   nothing: Buffer.alloc(0),

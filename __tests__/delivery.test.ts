@@ -93,6 +93,24 @@ test('files of an earlier run are replaced, an emptied directory is filled', asy
   expect(run.inspected).toBe(0o600)
 })
 
+test('a link that a long download has used up is renewed before it is handed over', async () => {
+  const run = await expectDelivered({
+    inputs: all,
+    emulator: {
+      linkSeconds: 60,
+      faults: [{ operation: 'download', kind: 'reply', status: 503, body: 'xml', retryAfter: 45 }],
+    },
+  })
+  const bundles = run.requests.filter(({ operation }) => operation === 'bundle')
+  expect(bundles).toHaveLength(2)
+  expect(run.files['out/values.yaml']).toContain(run.runner.outputs.get('bundleUrl'))
+})
+
+test('a path is not read as a command of the runner', async () => {
+  const run = await expectDelivered({ inputs: { 'bundle-file': 'x##[error]boo/site.tar.gz' } })
+  expect(run.runner.lines.filter((line) => line.includes('##['))).toEqual([])
+})
+
 test('a mirrored archive is named by its checksum', async () => {
   const run = await expectDelivered({
     inputs: {

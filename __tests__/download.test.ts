@@ -228,6 +228,19 @@ describe('a lost connection', () => {
     expect(requests).toHaveLength(8)
   })
 
+  test('that tells no length is resumed too, when the service knows it', async () => {
+    const { requests } = await expectWhole({
+      answers: [
+        (request) => ({
+          status: 200,
+          headers: { etag: '"1"' },
+          chunks: inChunks(archive.subarray(request.from, 1_400), false),
+        }),
+      ],
+    })
+    expect(requests.map(({ from }) => from)).toEqual([0, 1_400])
+  })
+
   test('ends the run when nothing comes any more', async () => {
     const { requests } = await expectFailure(
       { answers: Array.from({ length: 10 }, () => lost) },
@@ -272,10 +285,26 @@ describe('a link', () => {
     expect(requests.at(-1)?.url.search).toBe('?X-Amz-Signature=2')
   })
 
-  test('that is about to expire is renewed before it is used', async () => {
-    const { requests, links } = await expectWhole({ answers: [], livesSeconds: [5, 3600] })
+  test('that is about to expire is renewed before the next request, not before the first', async () => {
+    const { requests, links } = await expectWhole({
+      answers: [(request) => served(request, archive, { end: 1_400 })],
+      livesSeconds: [5, 3600],
+    })
     expect(links).toBe(2)
-    expect(requests).toHaveLength(1)
+    expect(requests.map(({ url }) => url.search)).toEqual([
+      '?X-Amz-Signature=1',
+      '?X-Amz-Signature=2',
+    ])
+  })
+
+  test('whose refusal is cut off is renewed all the same', async () => {
+    const cut: Answer = () => ({
+      status: 403,
+      headers: {},
+      chunks: inChunks(Buffer.from('<Error>'), true),
+    })
+    const { links } = await expectWhole({ answers: [cut] })
+    expect(links).toBe(2)
   })
 
   test('is renewed twice at most', async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { type RequestListener, createServer } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -207,6 +207,26 @@ describe('a signal', () => {
       expect(commandsIn(step).filter((name) => name === 'error')).toHaveLength(1)
     },
   )
+
+  test('that comes twice in a download leaves nothing behind', async () => {
+    let child: ChildProcess | undefined
+    await using emulator = await startQuickEmulator({
+      faults: [{ operation: 'download', kind: 'drip-body', bytesPerSecond: 1 }],
+    })
+    const directory = path.join(scratch, 'twice')
+    const step = await runOn(emulator, {
+      inputs: { 'bundle-file': path.join(directory, 'site.tar.gz') },
+      onLine(line, spawned) {
+        child = spawned
+        if (!line.startsWith('Bundle')) return
+        child.kill('SIGTERM')
+        child.kill('SIGINT')
+      },
+    })
+    expect(step.exitCode).toBe(1)
+    expect(existsSync(directory) ? readdirSync(directory) : []).toEqual([])
+    expect(step.outputs.get('failureCode')).toBe('cancelled')
+  })
 
   test('ends a request that is never answered', async () => {
     let child: ChildProcess | undefined

@@ -115,6 +115,7 @@ function report(
 ): void {
   const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`
   const verdict = ratio <= target ? '' : ', missed'
+  if (ratio > target) process.exitCode = 1
   console.log(
     `${ours}: ${seconds(oursMs)}, ${theirs}: ${seconds(theirsMs)}, ratio ${ratio.toFixed(2)} (target ${target} or less${verdict})`,
   )

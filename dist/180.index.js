@@ -54,6 +54,7 @@ const defaultLimits = {
     ratioFromBytes: 10 * 1024 ** 2,
 };
 const maxPathBytes = 1_024;
+const maxPathParts = 64;
 const maxNameBytes = 255;
 const outputChunkBytes = 256 * 1024;
 /**
@@ -83,8 +84,8 @@ async function unpack(archiveFile, archiveBytes, directory, dependencies) {
         };
         body.on('error', () => { }); // the parser reports the same
         attempt(() => {
-            const parts = admit(header);
-            if (header.type === 'directory') {
+            const { parts, isFile } = admit(header);
+            if (!isFile) {
                 makeDirectory(external_node_path_default().join(directory, ...parts));
             }
             else {
@@ -109,6 +110,7 @@ async function unpack(archiveFile, archiveBytes, directory, dependencies) {
         const input = disk.read(archiveFile);
         const gunzip = (0,external_node_zlib_.createGunzip)({ chunkSize: outputChunkBytes });
         await (0,promises_.pipeline)(input, gunzip, createGuard(limits, archiveBytes), parser, { signal });
+        assertReadToEnd(gunzip.bytesWritten, archiveBytes);
     }
     catch (error) {
         signal.throwIfAborted();
@@ -127,6 +129,11 @@ async function unpack(archiveFile, archiveBytes, directory, dependencies) {
         made.add(target);
     }
 }
+/** Node stops in silence at a zero byte behind the end of a gzip stream: what follows was not read. */
+function assertReadToEnd(readBytes, archiveBytes) {
+    if (readBytes !== archiveBytes)
+        throw broken(new Error('something follows behind its end'));
+}
 /** Each way to the thread of zlib and back costs as much as many kilobytes of work. */
 const checkedBatchBytes = 512 * 1024;
 const checkedChunkBytes = 1024 * 1024;
@@ -141,6 +148,7 @@ function createGzipCheck() {
         Buffer.allocUnsafe(checkedBatchBytes),
     ];
     let filledBytes = 0;
+    let addedBytes = 0;
     let written = Promise.resolve();
     async function pass() {
         await written;
@@ -166,6 +174,7 @@ function createGzipCheck() {
     }
     return {
         add(chunk) {
+            addedBytes += chunk.length;
             if (gunzip.destroyed)
                 return undefined;
             if (filledBytes + chunk.length > checkedBatchBytes)
@@ -180,6 +189,7 @@ function createGzipCheck() {
             await verdict.catch((error) => {
                 throw broken(error);
             });
+            assertReadToEnd(gunzip.bytesWritten, addedBytes);
         },
         stop() {
             gunzip.destroy();
@@ -197,8 +207,7 @@ function broken(error) {
 /** Windows keeps these names for devices, with any extension ("Naming Files", Microsoft). */
 const deviceName = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)/i;
 /**
- * The rules of what may be unpacked, over the entries of one archive. Returns the parts of the entry's path;
- * judges by the header alone, before a byte of the body is read.
+ * The rules of what may be unpacked, over the entries of one archive. Judges by the header alone, before a byte of the body is read.
  */
 function createRules({ platform, warn, limits = defaultLimits, }) {
     // What was seen, by its name on a file system that ignores case and Unicode form.
@@ -212,11 +221,15 @@ function createRules({ platform, warn, limits = defaultLimits, }) {
         const type = header.type;
         entryCount += 1;
         if (entryCount > limits.entries)
-            throw refusal(name, `it has more than ${limits.entries} entries`);
+            throw tooMany(name);
+        // The parser lets some sizes through that are none, and waits for ever for such a body.
+        if (!Number.isSafeInteger(size) || size < 0)
+            throw refusal(name, 'its size is not a number');
+        // Old archives mark a directory by its name alone.
+        const isFile = type === 'file' && !(size === 0 && name.endsWith('/'));
         if (type !== 'file' && type !== 'directory') {
             throw refusal(name, `it is neither a file nor a directory (${type ?? 'of unknown type'})`);
         }
-        const isFile = type === 'file';
         // The parser neither skips nor delivers the body of a directory, but takes it for further entries.
         if (!isFile && size > 0)
             throw refusal(name, 'it is a directory with a content');
@@ -240,8 +253,11 @@ function createRules({ platform, warn, limits = defaultLimits, }) {
             warn(`The archive has names that Windows cannot hold, such as "${(0,src_text/* clean */.uH)(name, 200)}".`);
         }
         register(name, parts, isFile);
-        return parts;
+        return { parts, isFile };
     };
+    function tooMany(name) {
+        return refusal(name, `it has more than ${limits.entries} entries`);
+    }
     /** Two names for one place, or a file where a directory is needed, would overwrite in silence. */
     function register(name, parts, isFile) {
         parts.forEach((_part, index) => {
@@ -257,14 +273,20 @@ function createRules({ platform, warn, limits = defaultLimits, }) {
             }
             if (!before)
                 seen.set(place, { spelling, isFile: isLeafFile });
+            // Directories that no entry names are made all the same.
+            if (seen.size > limits.entries)
+                throw tooMany(name);
         });
     }
 }
 /** The parts of a relative path; `./` at the front and a slash at the end of a directory are common and fine. */
 function toParts(name, isFile) {
     // eslint-disable-next-line no-control-regex
-    if (/[\u0000-\u001f\u007f]/.test(name))
+    if (/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/.test(name)) {
         throw refusal(name, 'its name has a control character');
+    }
+    if (name.includes('\ufffd'))
+        throw refusal(name, 'its name is not valid UTF-8');
     if (/^(?:[/\\]|[a-z]:)/i.test(name))
         throw refusal(name, 'its path is absolute');
     if (name.includes('\\'))
@@ -277,6 +299,9 @@ function toParts(name, isFile) {
         parts.pop();
     if (!isFile && parts.length === 1 && parts[0] === '.')
         return [];
+    if (parts.length > maxPathParts) {
+        throw refusal(name, `its path has more than ${maxPathParts} parts`);
+    }
     for (const part of parts) {
         if (part === '..')
             throw refusal(name, 'its path leads out of the archive');
@@ -357,6 +382,8 @@ function readSize(block) {
     return digits === '' ? 0 : Number.parseInt(digits, 8);
 }
 
+// EXTERNAL MODULE: ./src/bundle.ts
+var bundle = __webpack_require__(7827);
 // EXTERNAL MODULE: ./src/chart-values.ts
 var chart_values = __webpack_require__(638);
 // EXTERNAL MODULE: ./src/disk.ts
@@ -365,10 +392,13 @@ var src_disk = __webpack_require__(7310);
 var src_link = __webpack_require__(3299);
 // EXTERNAL MODULE: ./src/network.ts
 var network = __webpack_require__(9473);
+// EXTERNAL MODULE: ./src/outcome.ts
+var outcome = __webpack_require__(4671);
 // EXTERNAL MODULE: ./src/retry.ts
 var retry = __webpack_require__(9809);
 ;// CONCATENATED MODULE: ./src/download.ts
 /** Downloading the archive: whole, checked, and resumed where the connection was lost. */
+
 
 
 
@@ -408,8 +438,9 @@ async function download(first, file, { checkGzip }, dependencies) {
     let host = first.url.host;
     try {
         for (;;) {
-            if (bundle.expiresAtMs - dependencies.serverWallMs() < lastMomentsMs &&
-                renewals < maxRenewals) {
+            const lifeMs = bundle.expiresAtMs - dependencies.serverWallMs();
+            // One that was just minted is as good as it gets.
+            if (transfer.requests > 0 && lifeMs < lastMomentsMs && renewals < maxRenewals) {
                 await renew('The link is about to expire');
             }
             const setback = await receive();
@@ -456,13 +487,16 @@ async function download(first, file, { checkGzip }, dependencies) {
             remainingMs: deadline.remainingMs(),
             random: dependencies.random(),
         });
-        if (!decision.retry)
-            throw failure(setback);
+        if (!decision.retry) {
+            const ending = (0,outcome/* describeEnding */.be)(decision.why, setback.fault, deadline.remainingMs());
+            throw failure({ code: setback.code, reason: setback.reason, ending });
+        }
         log.details(`The download was interrupted at ${(0,units/* formatBytes */.z3)(transfer.sizeBytes)}: ${setback.reason}; it goes on in ${(0,units/* formatDuration */.a3)(decision.delayMs)}`, []);
         await clock.sleep(decision.delayMs, signal);
     }
-    function failure({ code, reason }) {
-        return new errors/* Failure */.HR(code, `Could not download the archive: ${reason}.`, {
+    function failure(what) {
+        const { code, reason, ending = '' } = what;
+        return new errors/* Failure */.HR(code, `Could not download the archive: ${reason}.${ending}`, {
             tried: tries > 1 ? `${tries} tries in ${(0,units/* formatDuration */.a3)(clock.nowMs() - startedMs)}` : undefined,
             advice: storageAdvice[code],
         });
@@ -490,7 +524,11 @@ async function download(first, file, { checkGzip }, dependencies) {
                 await transfer.add(chunk);
                 progress.see(transfer.sizeBytes, bundle.sizeBytes);
             }
-            return undefined;
+            if (transfer.isWhole)
+                return undefined;
+            // Without a length the end of the connection looks like the end of the archive.
+            const fault = { kind: 'connection', code: 'ECONNRESET', delivered: true };
+            return { kind: 'lost', fault, code: 'integrity', reason: `it ended too early (${host})` };
         }
         catch (error) {
             signal.throwIfAborted();
@@ -564,6 +602,7 @@ const refusedAdvice = 'The storage refused the link, also a fresh one. Is someth
 const storageAdvice = {
     forbidden: refusedAdvice,
     'not-found': refusedAdvice,
+    'rate-limited': 'The storage is busy. Run again with `job-id` later.',
     network: 'Can this runner reach the storage? Check its DNS and firewall, and whether it needs a proxy (`HTTPS_PROXY`).',
     protocol: 'Is a proxy or a login page between this runner and the storage?',
     server: 'The storage has a problem of its own. Run again with `job-id` later.',
@@ -574,10 +613,15 @@ async function errorCode({ status, chunks }) {
     if (status < 400)
         return '';
     let text = '';
-    for await (const chunk of chunks) {
-        text += Buffer.from(chunk).toString('latin1');
-        if (text.length > maxErrorBytes)
-            break;
+    try {
+        for await (const chunk of chunks) {
+            text += Buffer.from(chunk).toString('latin1');
+            if (text.length > maxErrorBytes)
+                break;
+        }
+    }
+    catch {
+        // The status is what counts; its text may end where it likes.
     }
     const code = /<Code>([^<]{1,100})<\/Code>/.exec(text)?.[1] ?? '';
     const expired = code === 'AccessDenied' && /<Message>Request has expired/.test(text);
@@ -592,6 +636,7 @@ function createTransfer(file, statedBytes, checkGzip) {
     let etag;
     let expectedBytes = statedBytes;
     let announcedBytes;
+    let requests = 0;
     return {
         get sizeBytes() {
             return sizeBytes;
@@ -599,7 +644,15 @@ function createTransfer(file, statedBytes, checkGzip) {
         expect(bytes) {
             expectedBytes = bytes ?? expectedBytes;
         },
+        get requests() {
+            return requests;
+        },
+        get isWhole() {
+            const whole = expectedBytes ?? announcedBytes;
+            return whole === undefined || sizeBytes >= whole;
+        },
         requestHeaders() {
+            requests += 1;
             // `identity`: what comes is the archive itself, byte for byte.
             const plain = { 'accept-encoding': 'identity' };
             if (sizeBytes === 0 || etag === undefined)
@@ -630,7 +683,9 @@ function createTransfer(file, statedBytes, checkGzip) {
         resume(headers) {
             const range = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15}|\*)$/.exec(headers['content-range'] ?? '');
             const same = headers.etag === undefined || headers.etag === etag;
-            if (sizeBytes > 0 && same && Number(range?.[1]) === sizeBytes)
+            const total = Number(range?.[2]);
+            const sameSize = Number.isNaN(total) || total === (expectedBytes ?? total);
+            if (sizeBytes > 0 && same && sameSize && Number(range?.[1]) === sizeBytes)
                 return undefined;
             return {
                 kind: 'restart',
@@ -724,6 +779,8 @@ function createReport(log, clock) {
 
 
 
+
+
 /** Whether the archive itself is needed, or only its link. */
 function needsArchive({ bundleFile, siteDirectory, chartValues }) {
     return (bundleFile !== undefined ||
@@ -740,6 +797,7 @@ async function deliver(request, delivery, dependencies) {
     const { disk, log, signal, timed } = dependencies;
     const { bundleFile, siteDirectory, chartValues } = request;
     const partial = [];
+    const lifeAtStartMs = remainingLifeMs();
     const late = new AbortController();
     const stopTimer = dependencies.clock.timer(dependencies.deadline.remainingMs(), () => {
         late.abort(new errors/* Failure */.HR('timeout', 'The time of this step was over before the archive was unpacked.'));
@@ -747,13 +805,34 @@ async function deliver(request, delivery, dependencies) {
     try {
         if (needsArchive(request))
             await fetchArchive().catch(tellNeed);
+        await renewIfSpent();
         if (chartValues)
             writeChartValues(chartValues);
     }
     finally {
         stopTimer();
         for (const leftover of partial)
+            removeQuietly(leftover);
+    }
+    /** A long download may have used up the link that is about to be handed over. */
+    async function renewIfSpent() {
+        const lifeMs = remainingLifeMs();
+        if (lifeMs >= bundle/* shortLifeMs */.h || lifeMs >= lifeAtStartMs / 2)
+            return;
+        log.details('The link has come near its end; asking for a fresh one', []);
+        await dependencies.renewLink();
+    }
+    function remainingLifeMs() {
+        return dependencies.currentBundle().expiresAtMs - dependencies.serverWallMs();
+    }
+    /** Another failure must not hide the first one. */
+    function removeQuietly(leftover) {
+        try {
             disk.remove(leftover);
+        }
+        catch (error) {
+            log.debug(error instanceof errors/* Failure */.HR ? error.message : 'A temporary file could not be removed.');
+        }
     }
     async function fetchArchive() {
         let archiveBytes = 0;
@@ -785,13 +864,13 @@ async function deliver(request, delivery, dependencies) {
         if (bundleFile !== undefined) {
             disk.move(archive, bundleFile);
             delivery.bundleFile = bundleFile;
-            log.info(`Archive: ${bundleFile}`);
+            log.info(`Archive: ${(0,src_text/* clean */.uH)(bundleFile)}`);
         }
         if (siteDirectory !== undefined && site !== undefined) {
             disk.move(site, siteDirectory);
             delivery.siteDirectory = siteDirectory;
             const { fileCount = 0, unpackedBytes = 0 } = delivery;
-            log.info(`Site: ${siteDirectory} (${(0,units/* count */.U9)(fileCount, 'file')}, ${(0,units/* formatBytes */.z3)(unpackedBytes)})`);
+            log.info(`Site: ${(0,src_text/* clean */.uH)(siteDirectory)} (${(0,units/* count */.U9)(fileCount, 'file')}, ${(0,units/* formatBytes */.z3)(unpackedBytes)})`);
         }
     }
     /** A full disk, with the room that is needed. */
@@ -816,7 +895,7 @@ async function deliver(request, delivery, dependencies) {
         }
         disk.move(written, file);
         delivery.valuesFile = file;
-        log.info(`Chart values: ${file}`);
+        log.info(`Chart values: ${(0,src_text/* clean */.uH)(file)}`);
         if (bundleUrl === undefined) {
             log.info(`Pods that start after ${(0,units/* formatUtc */.ay)(expiresAtMs)} cannot fetch this link any more: deploy again with a fresh one, or mirror the archive (\`values-bundle-url\`).`);
         }
@@ -827,6 +906,7 @@ async function deliver(request, delivery, dependencies) {
         disk.makeDirectory(directory);
         const sibling = external_node_path_default().join(directory, `.static-export-${(0,external_node_crypto_.randomBytes)(4).toString('hex')}`);
         partial.push(sibling);
+        disk.removeAtExit(sibling);
         return sibling;
     }
 }

@@ -28370,7 +28370,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8813:
+/***/ 5178:
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -28855,10 +28855,13 @@ function parsePath(text, name, workspace) {
     if (/[\u0000-\u001f\u007f]/.test(text)) {
         throw new Problem(`\`${name}\` holds a control character ("${(0,src_text/* clean */.uH)(text, 200)}").`);
     }
+    if (/^~(?:\/|$)/.test(text)) {
+        throw new Problem(`\`${name}\` begins with ~, which only a shell understands; write it out.`);
+    }
     return external_node_path_default().resolve(workspace, text);
 }
 function parseValuesKey(text) {
-    if (chart_values/* keyPattern */._.test(text))
+    if (chart_values/* keyPattern */._.test(text) && text.length <= 200)
         return text;
     throw new Problem(`\`values-key\` is a name, or names with dots between them, such as docs.staticExport ("${(0,src_text/* clean */.uH)(text, 80)}").`);
 }
@@ -29073,84 +29076,8 @@ function pullRequestAddress(link, serverUrl) {
     return { owner, repo, number: Number(number) };
 }
 
-;// CONCATENATED MODULE: ./src/bundle.ts
-
-
-
-
-/** A link that ends sooner than this is worth a warning: a deployment takes its time. */
-const shortLifeMs = 15 * 60_000;
-const tolerableDifferenceMs = 60_000;
-/**
- * Asks for a link to the archive of a completed job; once more when the link is dead on arrival.
- *
- * @throws Failure `protocol` when the answer cannot be used, `expired`, and whatever asking can end in
- */
-async function mintBundle(jobId, dependencies) {
-    const { client, log } = dependencies;
-    for (let mints = 1;; mints += 1) {
-        const bundle = toBundle(await client.createBundle(jobId), jobId, dependencies);
-        const lifeMs = bundle.expiresAtMs - client.serverWallMs();
-        if (lifeMs > 0) {
-            if (lifeMs < shortLifeMs) {
-                log.warning(`The link works only for ${(0,units/* formatDuration */.a3)(lifeMs)} more. Use it at once, or mint a fresh one with \`job-id\`.`);
-            }
-            return bundle;
-        }
-        if (mints > 1) {
-            throw new errors/* Failure */.HR('expired', 'The service handed out a link that had already expired, twice.');
-        }
-        log.details('The link had already expired when it arrived; asking for a fresh one', []);
-    }
-}
-/** @throws Failure `protocol`, never with the link in it */
-function toBundle(reply, jobId, dependencies) {
-    const { baseUrl, log, mask } = dependencies;
-    if (typeof reply.jobId === 'string' && reply.jobId !== jobId) {
-        throw new errors/* Failure */.HR('protocol', `Asked for the bundle of job ${jobId}, got that of another one.`);
-    }
-    const url = URL.parse(reply.bundleUrl);
-    if (!url)
-        throw unusableLink('it is not a URL');
-    if (mask)
-        for (const secret of (0,src_link/* secretsOf */.Fj)(url))
-            mask(secret);
-    const problem = (0,src_link/* linkProblem */.kD)(url, baseUrl);
-    if (problem !== undefined)
-        throw unusableLink(problem);
-    const stated = (0,src_link/* parseTimestampMs */.YD)(reply.expiresAt);
-    const signed = (0,src_link/* signedExpiryMs */.ok)(url);
-    const expiresAtMs = Math.min(stated ?? Infinity, signed ?? Infinity);
-    if (expiresAtMs === Infinity) {
-        const what = 'The service does not say until when the link works, and the link does not either.';
-        throw new errors/* Failure */.HR('protocol', what);
-    }
-    if (stated !== undefined &&
-        signed !== undefined &&
-        Math.abs(stated - signed) > tolerableDifferenceMs) {
-        log.warning(`The service says that the link works until ${new Date(stated).toISOString()}, its signature until ${new Date(signed).toISOString()}. The earlier counts.`);
-    }
-    return {
-        url,
-        expiresAt: stated !== undefined && typeof reply.expiresAt === 'string'
-            ? reply.expiresAt
-            : new Date(expiresAtMs).toISOString(),
-        expiresAtMs,
-        sizeBytes: readSizeBytes(reply.sizeBytes),
-    };
-}
-function unusableLink(problem) {
-    return new errors/* Failure */.HR('protocol', `The service handed out a link that cannot be used: ${problem}.`);
-}
-function readSizeBytes(sizeBytes) {
-    if (sizeBytes === undefined || sizeBytes === null)
-        return undefined;
-    if (Number.isSafeInteger(sizeBytes) && Number(sizeBytes) > 0)
-        return Number(sizeBytes);
-    const seen = typeof sizeBytes === 'object' ? 'an object' : (0,src_text/* clean */.uH)(JSON.stringify(sizeBytes), 40);
-    throw new errors/* Failure */.HR('protocol', `The service reports an impossible \`sizeBytes\`: ${seen}.`);
-}
-
+// EXTERNAL MODULE: ./src/bundle.ts
+var bundle = __nccwpck_require__(7827);
 ;// CONCATENATED MODULE: ./src/client.ts
 const schemas = () => Promise.all(/* import() */[__nccwpck_require__.e(691), __nccwpck_require__.e(11)]).then(__nccwpck_require__.bind(__nccwpck_require__, 9011));
 const unknownJobAdvice = 'There is no such job for this key: it may have been deleted, or belong to another organisation. Is `base-url` the root of the Admin API, without /v1?';
@@ -29250,104 +29177,8 @@ function createClient(http) {
 
 // EXTERNAL MODULE: ./src/clock.ts
 var src_clock = __nccwpck_require__(9373);
-;// CONCATENATED MODULE: ./src/outcome.ts
-
-
-/** A reply that no repetition would improve. */
-function unusable(reason) {
-    return { ok: false, fault: { kind: 'hopeless', delivered: true }, code: 'protocol', reason };
-}
-const codeOfNetworkFault = {
-    connection: 'network',
-    'body-cut': 'network',
-    tls: 'tls',
-    'not-tls': 'tls',
-    proxy: 'proxy',
-    'not-http': 'protocol',
-    'body-too-large': 'protocol',
-};
-const silenceAdvice = 'Is `base-url` the address of the Admin API, and does a firewall or a proxy hold its answers back? If not, it has a problem of its own: try again later.';
-/** By the code of the fault, where the advice of its kind does not fit. */
-const networkAdvice = {
-    CERT_HAS_EXPIRED: 'Its owner has to renew it. Check the clock of the runner, too.',
-    CERT_NOT_YET_VALID: 'Check the clock of the runner.',
-    ERR_TLS_CERT_ALTNAME_INVALID: 'Check the host name in `base-url`.',
-};
-function outcomeOfNetworkFault(error, host) {
-    const { kind, code, delivered, message } = error;
-    const fault = { kind: 'connection', code, delivered };
-    const place = kind === 'proxy' ? `on the way to ${host}` : host;
-    const reason = `${message} (${place}, ${code})`;
-    const advice = kind === 'not-tls' ? 'Check the scheme and the port of `base-url`.' : networkAdvice[code];
-    return { ok: false, fault, code: codeOfNetworkFault[kind], reason, advice, cause: error };
-}
-const codeOfStatus = {
-    400: 'bad-request',
-    401: 'auth',
-    403: 'forbidden',
-    404: 'not-found',
-    408: 'server',
-    409: 'conflict',
-    425: 'server',
-    429: 'rate-limited',
-};
-const redirects = new Set([301, 302, 303, 307, 308]);
-function outcomeOfStatus(reply, parseJson, retryAfterMs) {
-    const { status, headers } = reply;
-    const fault = { kind: 'status', status, retryAfterMs };
-    const code = codeOfStatus[status] ?? (status >= 500 && status < 600 ? 'server' : 'protocol');
-    if (redirects.has(status)) {
-        const target = URL.parse(headers.location ?? '')?.host;
-        const reason = `HTTP ${status}, a redirect${target ? ` to ${(0,src_text/* clean */.uH)(target, 100)}` : ''}, which is not followed, since the key would go with it`;
-        const advice = 'Set `base-url` to the address where the Admin API itself answers.';
-        return { ok: false, fault, code, reason, advice };
-    }
-    const serverSaid = errorText(reply, parseJson);
-    const reason = serverSaid === undefined ? `HTTP ${status} with ${describeBody(reply)}` : `HTTP ${status}`;
-    return { ok: false, fault, code, reason, serverSaid };
-}
-/** The message of an error body, `{"error": string}` (admin-api.md, section 2.2), cleaned. */
-function errorText({ body }, parseJson) {
-    try {
-        const json = parseJson(body);
-        if (typeof json !== 'object' || json === null || !Object.hasOwn(json, 'error'))
-            return undefined;
-        const { error } = json;
-        if (error === null || error === undefined)
-            return undefined;
-        return (0,src_text/* clean */.uH)(typeof error === 'string' ? error : JSON.stringify(error)) || undefined;
-    }
-    catch {
-        return undefined;
-    }
-}
-/** What a body is, not what it says: pages of proxies and gateways belong in no log. */
-function describeBody({ body, headers }) {
-    if (body.trim() === '')
-        return 'an empty body';
-    const size = (0,units/* formatBytes */.z3)(Buffer.byteLength(body));
-    if (/^\s*<(?:!doctype|html|head|body)/i.test(body))
-        return `an HTML page (${size})`;
-    const type = (0,src_text/* clean */.uH)(headers['content-type']?.split(';')[0] ?? '', 60);
-    return type ? `a body of ${size} (${type})` : `a body of ${size}`;
-}
-/** Where a reply departs from its schema, in a few words. */
-function shapeProblem(error) {
-    const issues = typeof error === 'object' && error && 'issues' in error && error.issues;
-    const first = Array.isArray(issues) ? issues[0] : undefined;
-    if (typeof first !== 'object' || first === null || !('message' in first)) {
-        return (0,src_text/* clean */.uH)(Error.isError(error) ? error.message : String(error), 120);
-    }
-    const path = 'path' in first && Array.isArray(first.path) ? first.path.join('.') : '';
-    const expected = 'expected' in first ? String(first.expected) : 'another value';
-    const article = /^[aeiou]/.test(expected) ? 'an' : 'a';
-    if (path === '')
-        return `it is not ${article} ${expected}`;
-    if (String(first.message).endsWith('received undefined'))
-        return `\`${path}\` is missing`;
-    return (0,src_text/* clean */.uH)(`\`${path}\` is not ${article} ${expected}`, 120);
-}
-
+// EXTERNAL MODULE: ./src/outcome.ts
+var src_outcome = __nccwpck_require__(4671);
 // EXTERNAL MODULE: ./src/retry.ts
 var retry = __nccwpck_require__(9809);
 ;// CONCATENATED MODULE: ./src/http.ts
@@ -29386,13 +29217,7 @@ function createHttp(dependencies) {
             });
             const { code, reason, serverSaid } = outcome;
             if (!decision.retry) {
-                const askedMs = fault.kind === 'status' ? (fault.retryAfterMs ?? 0) : 0;
-                const ending = {
-                    enough: '',
-                    permanent: '',
-                    deadline: ' The time that is left does not allow another try.',
-                    'asked-too-long': ` The service asks to wait ${(0,units/* formatDuration */.a3)(askedMs)}, longer than the ${(0,units/* formatDuration */.a3)(remainingMs)} that are left for it.`,
-                }[decision.why];
+                const ending = (0,src_outcome/* describeEnding */.be)(decision.why, fault, remainingMs);
                 const doubt = operation.retry.repeatable || unknownFates === 0 || code === 'conflict'
                     ? ''
                     : ' The service may have carried it out all the same.';
@@ -29450,11 +29275,11 @@ function createHttp(dependencies) {
                     fault: { kind: 'silence' },
                     code: 'timeout',
                     reason: `${baseUrl.host} sent no whole reply within ${(0,units/* formatDuration */.a3)(tryMs)}`,
-                    ...(tryMs < operation.maxTryMs ? {} : { advice: silenceAdvice }),
+                    ...(tryMs < operation.maxTryMs ? {} : { advice: src_outcome/* silenceAdvice */.Av }),
                 };
             }
             if (error instanceof src_network/* NetworkFault */.H6)
-                return outcomeOfNetworkFault(error, baseUrl.host);
+                return (0,src_outcome/* outcomeOfNetworkFault */.ym)(error, baseUrl.host);
             throw error;
         }
         finally {
@@ -29485,29 +29310,29 @@ function createHttp(dependencies) {
         const { status, headers, body } = reply;
         if (status !== 200 && status !== 201 && status !== 202) {
             const retryAfterMs = (0,retry/* parseRetryAfterMs */.oR)(headers['retry-after'], serverWallMs());
-            return outcomeOfStatus(reply, parseJson, retryAfterMs);
+            return (0,src_outcome/* outcomeOfStatus */.Ss)(reply, parseJson, retryAfterMs);
         }
         const encoding = headers['content-encoding'];
         if (encoding !== undefined && encoding !== 'identity') {
-            return unusable(`the reply is encoded as ${(0,src_text/* clean */.uH)(encoding, 20)}, which was not asked for`);
+            return (0,src_outcome/* unusable */._P)(`the reply is encoded as ${(0,src_text/* clean */.uH)(encoding, 20)}, which was not asked for`);
         }
         let json;
         try {
             json = parseJson(body);
         }
         catch {
-            const reason = `the reply is not JSON but ${describeBody(reply)}`;
+            const reason = `the reply is not JSON but ${(0,src_outcome/* describeBody */.MP)(reply)}`;
             return { ok: false, fault: { kind: 'unreadable' }, code: 'protocol', reason };
         }
         try {
             return { ok: true, value: await operation.decode(json) };
         }
         catch (error) {
-            const reason = `the reply is JSON, but not as the Admin API writes it (${shapeProblem(error)})`;
+            const reason = `the reply is JSON, but not as the Admin API writes it (${(0,src_outcome/* shapeProblem */.jn)(error)})`;
             // A start that was answered oddly was carried out: repeating it would only start another.
             return operation.retry.repeatable
                 ? { ok: false, fault: { kind: 'unreadable' }, code: 'protocol', reason }
-                : unusable(reason);
+                : (0,src_outcome/* unusable */._P)(reason);
         }
     }
     function noteServerDate(reply) {
@@ -29764,7 +29589,7 @@ async function run(inputs, dependencies, receipt) {
         }
     }
     function mintLink(jobId) {
-        return mintBundle(jobId, {
+        return (0,bundle/* mintBundle */.t)(jobId, {
             client,
             baseUrl: inputs.baseUrl,
             log,
@@ -29778,7 +29603,6 @@ async function run(inputs, dependencies, receipt) {
     }
     async function deliverTo(jobId, first) {
         let bundle = first;
-        progress.waitFor('the archive');
         // Loaded here: a run that only hands over the link has no use for it, and starts sooner without.
         const { deliver } = await Promise.all(/* import() */[__nccwpck_require__.e(118), __nccwpck_require__.e(180)]).then(__nccwpck_require__.bind(__nccwpck_require__, 2180));
         await deliver(inputs.delivery, receipt.delivery, {
@@ -29792,7 +29616,10 @@ async function run(inputs, dependencies, receipt) {
                 receipt.bundle = bundle;
                 return bundle;
             },
-            timed,
+            timed(phase, work) {
+                progress.waitFor(phase === 'unpack' ? 'the pages to be unpacked' : 'the archive');
+                return timed(phase, work);
+            },
         });
     }
     function agentDependencies() {
@@ -30137,6 +29964,97 @@ function createAction(dependencies) {
 
 /***/ }),
 
+/***/ 7827:
+/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   h: () => (/* binding */ shortLifeMs),
+/* harmony export */   t: () => (/* binding */ mintBundle)
+/* harmony export */ });
+/* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3916);
+/* harmony import */ var _link_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3299);
+/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8992);
+/* harmony import */ var _units_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1996);
+
+
+
+
+/** A link that ends sooner than this is worth a warning: a deployment takes its time. */
+const shortLifeMs = 15 * 60_000;
+const tolerableDifferenceMs = 60_000;
+/**
+ * Asks for a link to the archive of a completed job; once more when the link is dead on arrival.
+ *
+ * @throws Failure `protocol` when the answer cannot be used, `expired`, and whatever asking can end in
+ */
+async function mintBundle(jobId, dependencies) {
+    const { client, log } = dependencies;
+    for (let mints = 1;; mints += 1) {
+        const bundle = toBundle(await client.createBundle(jobId), jobId, dependencies);
+        const lifeMs = bundle.expiresAtMs - client.serverWallMs();
+        if (lifeMs > 0) {
+            if (lifeMs < shortLifeMs) {
+                log.warning(`The link works only for ${(0,_units_js__WEBPACK_IMPORTED_MODULE_2__/* .formatDuration */ .a3)(lifeMs)} more. Use it at once, or mint a fresh one with \`job-id\`.`);
+            }
+            return bundle;
+        }
+        if (mints > 1) {
+            throw new _errors_js__WEBPACK_IMPORTED_MODULE_0__/* .Failure */ .HR('expired', 'The service handed out a link that had already expired, twice.');
+        }
+        log.details('The link had already expired when it arrived; asking for a fresh one', []);
+    }
+}
+/** @throws Failure `protocol`, never with the link in it */
+function toBundle(reply, jobId, dependencies) {
+    const { baseUrl, log, mask } = dependencies;
+    if (typeof reply.jobId === 'string' && reply.jobId !== jobId) {
+        throw new _errors_js__WEBPACK_IMPORTED_MODULE_0__/* .Failure */ .HR('protocol', `Asked for the bundle of job ${jobId}, got that of another one.`);
+    }
+    const url = URL.parse(reply.bundleUrl);
+    if (!url)
+        throw unusableLink('it is not a URL');
+    if (mask)
+        for (const secret of (0,_link_js__WEBPACK_IMPORTED_MODULE_1__/* .secretsOf */ .Fj)(url))
+            mask(secret);
+    const problem = (0,_link_js__WEBPACK_IMPORTED_MODULE_1__/* .linkProblem */ .kD)(url, baseUrl);
+    if (problem !== undefined)
+        throw unusableLink(problem);
+    const stated = (0,_link_js__WEBPACK_IMPORTED_MODULE_1__/* .parseTimestampMs */ .YD)(reply.expiresAt);
+    const signed = (0,_link_js__WEBPACK_IMPORTED_MODULE_1__/* .signedExpiryMs */ .ok)(url);
+    const expiresAtMs = Math.min(stated ?? Infinity, signed ?? Infinity);
+    if (expiresAtMs === Infinity) {
+        const what = 'The service does not say until when the link works, and the link does not either.';
+        throw new _errors_js__WEBPACK_IMPORTED_MODULE_0__/* .Failure */ .HR('protocol', what);
+    }
+    if (stated !== undefined &&
+        signed !== undefined &&
+        Math.abs(stated - signed) > tolerableDifferenceMs) {
+        log.warning(`The service says that the link works until ${new Date(stated).toISOString()}, its signature until ${new Date(signed).toISOString()}. The earlier counts.`);
+    }
+    return {
+        url,
+        expiresAt: stated !== undefined && typeof reply.expiresAt === 'string'
+            ? reply.expiresAt
+            : new Date(expiresAtMs).toISOString(),
+        expiresAtMs,
+        sizeBytes: readSizeBytes(reply.sizeBytes),
+    };
+}
+function unusableLink(problem) {
+    return new _errors_js__WEBPACK_IMPORTED_MODULE_0__/* .Failure */ .HR('protocol', `The service handed out a link that cannot be used: ${problem}.`);
+}
+function readSizeBytes(sizeBytes) {
+    if (sizeBytes === undefined || sizeBytes === null)
+        return undefined;
+    if (Number.isSafeInteger(sizeBytes) && Number(sizeBytes) > 0)
+        return Number(sizeBytes);
+    const seen = typeof sizeBytes === 'object' ? 'an object' : (0,_text_js__WEBPACK_IMPORTED_MODULE_3__/* .clean */ .uH)(JSON.stringify(sizeBytes), 40);
+    throw new _errors_js__WEBPACK_IMPORTED_MODULE_0__/* .Failure */ .HR('protocol', `The service reports an impossible \`sizeBytes\`: ${seen}.`);
+}
+
+
+/***/ }),
+
 /***/ 638:
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
@@ -30224,10 +30142,13 @@ function deadlineIn(durationMs, clock) {
 /* harmony import */ var node_fs__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_fs__WEBPACK_IMPORTED_MODULE_0__);
 /* harmony import */ var node_path__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6760);
 /* harmony import */ var node_path__WEBPACK_IMPORTED_MODULE_1___default = /*#__PURE__*/__nccwpck_require__.n(node_path__WEBPACK_IMPORTED_MODULE_1__);
-/* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3916);
-/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8992);
-/* harmony import */ var _units_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(1996);
+/* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1708);
+/* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_2___default = /*#__PURE__*/__nccwpck_require__.n(node_process__WEBPACK_IMPORTED_MODULE_2__);
+/* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3916);
+/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(8992);
+/* harmony import */ var _units_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(1996);
 /** The disk: what the run reads from it and writes to it. Problems are told as what they mean to the user. */
+
 
 
 
@@ -30297,11 +30218,17 @@ const systemDisk = {
     read: (file) => node_fs__WEBPACK_IMPORTED_MODULE_0___default().createReadStream(file, { highWaterMark: readChunkBytes }),
     move(from, to) {
         trying(to, () => {
-            // Windows moves no directory over an empty one.
-            if (node_fs__WEBPACK_IMPORTED_MODULE_0___default().lstatSync(to, { throwIfNoEntry: false })?.isDirectory())
+            // Windows alone moves no directory over an empty one.
+            if ((node_process__WEBPACK_IMPORTED_MODULE_2___default().platform) === 'win32' && node_fs__WEBPACK_IMPORTED_MODULE_0___default().existsSync(to) && node_fs__WEBPACK_IMPORTED_MODULE_0___default().lstatSync(from).isDirectory()) {
                 node_fs__WEBPACK_IMPORTED_MODULE_0___default().rmdirSync(to);
+            }
             node_fs__WEBPACK_IMPORTED_MODULE_0___default().renameSync(from, to);
         });
+    },
+    removeAtExit(target) {
+        if (doomed.size === 0)
+            node_process__WEBPACK_IMPORTED_MODULE_2___default().once('exit', removeDoomed);
+        doomed.add(target);
     },
     remove(target) {
         trying(target, () => {
@@ -30309,6 +30236,11 @@ const systemDisk = {
         });
     },
 };
+const doomed = new Set();
+function removeDoomed() {
+    for (const target of doomed)
+        node_fs__WEBPACK_IMPORTED_MODULE_0___default().rmSync(target, { recursive: true, force: true });
+}
 function existingAncestor(target) {
     let ancestor = target;
     while (!node_fs__WEBPACK_IMPORTED_MODULE_0___default().existsSync(ancestor) && node_path__WEBPACK_IMPORTED_MODULE_1___default().dirname(ancestor) !== ancestor) {
@@ -30328,11 +30260,11 @@ function trying(target, work) {
 /** An error of the system as a Failure, with the free space when the disk is full. */
 function diskFailure(target, error) {
     const code = codeOf(error);
-    const name = (0,_text_js__WEBPACK_IMPORTED_MODULE_3__/* .clean */ .uH)(target, 300);
+    const name = (0,_text_js__WEBPACK_IMPORTED_MODULE_4__/* .clean */ .uH)(target, 300);
     const reason = fullCodes.has(code)
         ? `the disk is full (${freeSpace(target)})`
         : (reasons[code] ?? code);
-    return new _errors_js__WEBPACK_IMPORTED_MODULE_2__/* .Failure */ .HR('disk', `${name}: ${reason}.`, { cause: error });
+    return new _errors_js__WEBPACK_IMPORTED_MODULE_3__/* .Failure */ .HR('disk', `${name}: ${reason}.`, { cause: error });
 }
 const fullCodes = new Set(['ENOSPC', 'EDQUOT']);
 function codeOf(error) {
@@ -30340,7 +30272,7 @@ function codeOf(error) {
 }
 /** Whether a failure says that there was no room left. */
 function isDiskFull(error) {
-    return error instanceof _errors_js__WEBPACK_IMPORTED_MODULE_2__/* .Failure */ .HR && error.code === 'disk' && fullCodes.has(codeOf(error.cause));
+    return error instanceof _errors_js__WEBPACK_IMPORTED_MODULE_3__/* .Failure */ .HR && error.code === 'disk' && fullCodes.has(codeOf(error.cause));
 }
 const reasons = {
     EACCES: 'permission denied',
@@ -30356,7 +30288,7 @@ const reasons = {
 function freeSpace(target) {
     try {
         const { bavail, bsize } = node_fs__WEBPACK_IMPORTED_MODULE_0___default().statfsSync(existingAncestor(target));
-        return `${(0,_units_js__WEBPACK_IMPORTED_MODULE_4__/* .formatBytes */ .z3)(bavail * bsize)} free`;
+        return `${(0,_units_js__WEBPACK_IMPORTED_MODULE_5__/* .formatBytes */ .z3)(bavail * bsize)} free`;
     }
     catch {
         return 'free space unknown';
@@ -30599,7 +30531,7 @@ __nccwpck_require__.a(module, async (__webpack_handle_async_dependencies__, __we
 /* harmony import */ var node_os__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_os__WEBPACK_IMPORTED_MODULE_0__);
 /* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1708);
 /* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_1___default = /*#__PURE__*/__nccwpck_require__.n(node_process__WEBPACK_IMPORTED_MODULE_1__);
-/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8813);
+/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(5178);
 /* harmony import */ var _clock_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(9373);
 /* harmony import */ var _disk_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(7310);
 /* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3916);
@@ -30913,6 +30845,133 @@ function isReadable(proxyHref) {
     }
     catch {
         return false;
+    }
+}
+
+
+/***/ }),
+
+/***/ 4671:
+/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Av: () => (/* binding */ silenceAdvice),
+/* harmony export */   MP: () => (/* binding */ describeBody),
+/* harmony export */   Ss: () => (/* binding */ outcomeOfStatus),
+/* harmony export */   _P: () => (/* binding */ unusable),
+/* harmony export */   be: () => (/* binding */ describeEnding),
+/* harmony export */   jn: () => (/* binding */ shapeProblem),
+/* harmony export */   ym: () => (/* binding */ outcomeOfNetworkFault)
+/* harmony export */ });
+/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8992);
+/* harmony import */ var _units_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1996);
+
+
+/** A reply that no repetition would improve. */
+function unusable(reason) {
+    return { ok: false, fault: { kind: 'hopeless', delivered: true }, code: 'protocol', reason };
+}
+const codeOfNetworkFault = {
+    connection: 'network',
+    'body-cut': 'network',
+    tls: 'tls',
+    'not-tls': 'tls',
+    proxy: 'proxy',
+    'not-http': 'protocol',
+    'body-too-large': 'protocol',
+};
+const silenceAdvice = 'Is `base-url` the address of the Admin API, and does a firewall or a proxy hold its answers back? If not, it has a problem of its own: try again later.';
+/** By the code of the fault, where the advice of its kind does not fit. */
+const networkAdvice = {
+    CERT_HAS_EXPIRED: 'Its owner has to renew it. Check the clock of the runner, too.',
+    CERT_NOT_YET_VALID: 'Check the clock of the runner.',
+    ERR_TLS_CERT_ALTNAME_INVALID: 'Check the host name in `base-url`.',
+};
+function outcomeOfNetworkFault(error, host) {
+    const { kind, code, delivered, message } = error;
+    const fault = { kind: 'connection', code, delivered };
+    const place = kind === 'proxy' ? `on the way to ${host}` : host;
+    const reason = `${message} (${place}, ${code})`;
+    const advice = kind === 'not-tls' ? 'Check the scheme and the port of `base-url`.' : networkAdvice[code];
+    return { ok: false, fault, code: codeOfNetworkFault[kind], reason, advice, cause: error };
+}
+const codeOfStatus = {
+    400: 'bad-request',
+    401: 'auth',
+    403: 'forbidden',
+    404: 'not-found',
+    408: 'server',
+    409: 'conflict',
+    425: 'server',
+    429: 'rate-limited',
+};
+const redirects = new Set([301, 302, 303, 307, 308]);
+function outcomeOfStatus(reply, parseJson, retryAfterMs) {
+    const { status, headers } = reply;
+    const fault = { kind: 'status', status, retryAfterMs };
+    const code = codeOfStatus[status] ?? (status >= 500 && status < 600 ? 'server' : 'protocol');
+    if (redirects.has(status)) {
+        const target = URL.parse(headers.location ?? '')?.host;
+        const reason = `HTTP ${status}, a redirect${target ? ` to ${(0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(target, 100)}` : ''}, which is not followed, since the key would go with it`;
+        const advice = 'Set `base-url` to the address where the Admin API itself answers.';
+        return { ok: false, fault, code, reason, advice };
+    }
+    const serverSaid = errorText(reply, parseJson);
+    const reason = serverSaid === undefined ? `HTTP ${status} with ${describeBody(reply)}` : `HTTP ${status}`;
+    return { ok: false, fault, code, reason, serverSaid };
+}
+/** The message of an error body, `{"error": string}` (admin-api.md, section 2.2), cleaned. */
+function errorText({ body }, parseJson) {
+    try {
+        const json = parseJson(body);
+        if (typeof json !== 'object' || json === null || !Object.hasOwn(json, 'error'))
+            return undefined;
+        const { error } = json;
+        if (error === null || error === undefined)
+            return undefined;
+        return (0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(typeof error === 'string' ? error : JSON.stringify(error)) || undefined;
+    }
+    catch {
+        return undefined;
+    }
+}
+/** What a body is, not what it says: pages of proxies and gateways belong in no log. */
+function describeBody({ body, headers }) {
+    if (body.trim() === '')
+        return 'an empty body';
+    const size = (0,_units_js__WEBPACK_IMPORTED_MODULE_1__/* .formatBytes */ .z3)(Buffer.byteLength(body));
+    if (/^\s*<(?:!doctype|html|head|body)/i.test(body))
+        return `an HTML page (${size})`;
+    const type = (0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(headers['content-type']?.split(';')[0] ?? '', 60);
+    return type ? `a body of ${size} (${type})` : `a body of ${size}`;
+}
+/** Where a reply departs from its schema, in a few words. */
+function shapeProblem(error) {
+    const issues = typeof error === 'object' && error && 'issues' in error && error.issues;
+    const first = Array.isArray(issues) ? issues[0] : undefined;
+    if (typeof first !== 'object' || first === null || !('message' in first)) {
+        return (0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(Error.isError(error) ? error.message : String(error), 120);
+    }
+    const path = 'path' in first && Array.isArray(first.path) ? first.path.join('.') : '';
+    const expected = 'expected' in first ? String(first.expected) : 'another value';
+    const article = /^[aeiou]/.test(expected) ? 'an' : 'a';
+    if (path === '')
+        return `it is not ${article} ${expected}`;
+    if (String(first.message).endsWith('received undefined'))
+        return `\`${path}\` is missing`;
+    return (0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(`\`${path}\` is not ${article} ${expected}`, 120);
+}
+/** Why there is no other try, as a sentence to add; empty where the fault says it all. */
+function describeEnding(why, fault, remainingMs) {
+    const askedMs = fault.kind === 'status' ? (fault.retryAfterMs ?? 0) : 0;
+    switch (why) {
+        case 'enough':
+        case 'permanent':
+            return '';
+        case 'deadline':
+            return ' The time that is left does not allow another try.';
+        case 'asked-too-long':
+            return ` The service asks to wait ${(0,_units_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDuration */ .a3)(askedMs)}, longer than the ${(0,_units_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDuration */ .a3)(remainingMs)} that are left for it.`;
     }
 }
 

@@ -35,6 +35,7 @@ export const defaultLimits = {
   ratioFromBytes: 10 * 1024 ** 2,
 }
 const maxPathBytes = 1_024
+const maxPathParts = 64
 const maxNameBytes = 255
 
 const outputChunkBytes = 256 * 1024
@@ -71,8 +72,8 @@ export async function unpack(
     }
     body.on('error', () => {}) // the parser reports the same
     attempt(() => {
-      const parts = admit(header)
-      if (header.type === 'directory') {
+      const { parts, isFile } = admit(header)
+      if (!isFile) {
         makeDirectory(path.join(directory, ...parts))
       } else {
         const file = path.join(directory, ...parts)
@@ -97,6 +98,7 @@ export async function unpack(
     const input = disk.read(archiveFile)
     const gunzip = createGunzip({ chunkSize: outputChunkBytes })
     await pipeline(input, gunzip, createGuard(limits, archiveBytes), parser, { signal })
+    assertReadToEnd(gunzip.bytesWritten, archiveBytes)
   } catch (error) {
     signal.throwIfAborted()
     throw error instanceof Failure ? error : broken(error)
@@ -111,6 +113,11 @@ export async function unpack(
     disk.makeDirectory(target)
     made.add(target)
   }
+}
+
+/** Node stops in silence at a zero byte behind the end of a gzip stream: what follows was not read. */
+function assertReadToEnd(readBytes: number, archiveBytes: number): void {
+  if (readBytes !== archiveBytes) throw broken(new Error('something follows behind its end'))
 }
 
 /** Reads a gzip stream to its end without keeping anything, beside whoever else takes its bytes. */
@@ -138,6 +145,7 @@ export function createGzipCheck(): GzipCheck {
     Buffer.allocUnsafe(checkedBatchBytes),
   ]
   let filledBytes = 0
+  let addedBytes = 0
   let written = Promise.resolve()
 
   async function pass(): Promise<void> {
@@ -168,6 +176,7 @@ export function createGzipCheck(): GzipCheck {
 
   return {
     add(chunk) {
+      addedBytes += chunk.length
       if (gunzip.destroyed) return undefined
       if (filledBytes + chunk.length > checkedBatchBytes) return fill(chunk)
       filling.set(chunk, filledBytes)
@@ -180,6 +189,7 @@ export function createGzipCheck(): GzipCheck {
       await verdict.catch((error: unknown) => {
         throw broken(error)
       })
+      assertReadToEnd(gunzip.bytesWritten, addedBytes)
     },
     stop() {
       gunzip.destroy()
@@ -200,15 +210,20 @@ function broken(error: unknown): Failure {
 /** Windows keeps these names for devices, with any extension ("Naming Files", Microsoft). */
 const deviceName = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)/i
 
+interface Admitted {
+  /** Of its path, below the target. */
+  readonly parts: readonly string[]
+  readonly isFile: boolean
+}
+
 /**
- * The rules of what may be unpacked, over the entries of one archive. Returns the parts of the entry's path;
- * judges by the header alone, before a byte of the body is read.
+ * The rules of what may be unpacked, over the entries of one archive. Judges by the header alone, before a byte of the body is read.
  */
 function createRules({
   platform,
   warn,
   limits = defaultLimits,
-}: UnpackDependencies): (header: Header) => string[] {
+}: UnpackDependencies): (header: Header) => Admitted {
   // What was seen, by its name on a file system that ignores case and Unicode form.
   const seen = new Map<string, { spelling: string; isFile: boolean }>()
   let entryCount = 0
@@ -220,12 +235,14 @@ function createRules({
     // The parser's types know no other, but what it does not know is null.
     const type = header.type as string | null
     entryCount += 1
-    if (entryCount > limits.entries)
-      throw refusal(name, `it has more than ${limits.entries} entries`)
+    if (entryCount > limits.entries) throw tooMany(name)
+    // The parser lets some sizes through that are none, and waits for ever for such a body.
+    if (!Number.isSafeInteger(size) || size < 0) throw refusal(name, 'its size is not a number')
+    // Old archives mark a directory by its name alone.
+    const isFile = type === 'file' && !(size === 0 && name.endsWith('/'))
     if (type !== 'file' && type !== 'directory') {
       throw refusal(name, `it is neither a file nor a directory (${type ?? 'of unknown type'})`)
     }
-    const isFile = type === 'file'
     // The parser neither skips nor delivers the body of a directory, but takes it for further entries.
     if (!isFile && size > 0) throw refusal(name, 'it is a directory with a content')
     const extended = Object.keys(header.pax ?? {})
@@ -247,7 +264,11 @@ function createRules({
       warn(`The archive has names that Windows cannot hold, such as "${clean(name, 200)}".`)
     }
     register(name, parts, isFile)
-    return parts
+    return { parts, isFile }
+  }
+
+  function tooMany(name: string): Failure {
+    return refusal(name, `it has more than ${limits.entries} entries`)
   }
 
   /** Two names for one place, or a file where a directory is needed, would overwrite in silence. */
@@ -267,6 +288,8 @@ function createRules({
         )
       }
       if (!before) seen.set(place, { spelling, isFile: isLeafFile })
+      // Directories that no entry names are made all the same.
+      if (seen.size > limits.entries) throw tooMany(name)
     })
   }
 }
@@ -274,7 +297,10 @@ function createRules({
 /** The parts of a relative path; `./` at the front and a slash at the end of a directory are common and fine. */
 function toParts(name: string, isFile: boolean): string[] {
   // eslint-disable-next-line no-control-regex
-  if (/[\u0000-\u001f\u007f]/.test(name)) throw refusal(name, 'its name has a control character')
+  if (/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/.test(name)) {
+    throw refusal(name, 'its name has a control character')
+  }
+  if (name.includes('\ufffd')) throw refusal(name, 'its name is not valid UTF-8')
   if (/^(?:[/\\]|[a-z]:)/i.test(name)) throw refusal(name, 'its path is absolute')
   if (name.includes('\\')) throw refusal(name, 'its name has a backslash')
   if (Buffer.byteLength(name) > maxPathBytes) {
@@ -283,6 +309,9 @@ function toParts(name: string, isFile: boolean): string[] {
   const parts = name.replace(/^(?:\.\/+)+/, '').split('/')
   if (!isFile && parts.at(-1) === '') parts.pop()
   if (!isFile && parts.length === 1 && parts[0] === '.') return []
+  if (parts.length > maxPathParts) {
+    throw refusal(name, `its path has more than ${maxPathParts} parts`)
+  }
   for (const part of parts) {
     if (part === '..') throw refusal(name, 'its path leads out of the archive')
     if (part === '' || part === '.') throw refusal(name, 'its path is not a plain one')

@@ -25,7 +25,7 @@ export interface BundleDependencies {
 }
 
 /** A link that ends sooner than this is worth a warning: a deployment takes its time. */
-const shortLifeMs = 15 * 60_000
+export const shortLifeMs = 15 * 60_000
 const tolerableDifferenceMs = 60_000
 
 /**

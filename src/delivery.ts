@@ -2,11 +2,12 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { unpack } from './archive.ts'
-import type { Bundle } from './bundle.ts'
+import { type Bundle, shortLifeMs } from './bundle.ts'
 import { toChartValues } from './chart-values.ts'
 import { type Disk, isDiskFull } from './disk.ts'
 import { type DownloadDependencies, download } from './download.ts'
 import { Failure } from './errors.ts'
+import { clean } from './text.ts'
 import { count, formatBytes, formatUtc } from './units.ts'
 
 /** What was asked for. All paths are absolute. */
@@ -70,6 +71,7 @@ export async function deliver(
   const { disk, log, signal, timed } = dependencies
   const { bundleFile, siteDirectory, chartValues } = request
   const partial: string[] = []
+  const lifeAtStartMs = remainingLifeMs()
   const late = new AbortController()
   const stopTimer = dependencies.clock.timer(dependencies.deadline.remainingMs(), () => {
     late.abort(
@@ -78,10 +80,32 @@ export async function deliver(
   })
   try {
     if (needsArchive(request)) await fetchArchive().catch(tellNeed)
+    await renewIfSpent()
     if (chartValues) writeChartValues(chartValues)
   } finally {
     stopTimer()
-    for (const leftover of partial) disk.remove(leftover)
+    for (const leftover of partial) removeQuietly(leftover)
+  }
+
+  /** A long download may have used up the link that is about to be handed over. */
+  async function renewIfSpent(): Promise<void> {
+    const lifeMs = remainingLifeMs()
+    if (lifeMs >= shortLifeMs || lifeMs >= lifeAtStartMs / 2) return
+    log.details('The link has come near its end; asking for a fresh one', [])
+    await dependencies.renewLink()
+  }
+
+  function remainingLifeMs(): number {
+    return dependencies.currentBundle().expiresAtMs - dependencies.serverWallMs()
+  }
+
+  /** Another failure must not hide the first one. */
+  function removeQuietly(leftover: string): void {
+    try {
+      disk.remove(leftover)
+    } catch (error) {
+      log.debug(error instanceof Failure ? error.message : 'A temporary file could not be removed.')
+    }
   }
 
   async function fetchArchive(): Promise<void> {
@@ -125,14 +149,14 @@ export async function deliver(
     if (bundleFile !== undefined) {
       disk.move(archive, bundleFile)
       delivery.bundleFile = bundleFile
-      log.info(`Archive: ${bundleFile}`)
+      log.info(`Archive: ${clean(bundleFile)}`)
     }
     if (siteDirectory !== undefined && site !== undefined) {
       disk.move(site, siteDirectory)
       delivery.siteDirectory = siteDirectory
       const { fileCount = 0, unpackedBytes = 0 } = delivery
       log.info(
-        `Site: ${siteDirectory} (${count(fileCount, 'file')}, ${formatBytes(unpackedBytes)})`,
+        `Site: ${clean(siteDirectory)} (${count(fileCount, 'file')}, ${formatBytes(unpackedBytes)})`,
       )
     }
   }
@@ -158,7 +182,7 @@ export async function deliver(
     }
     disk.move(written, file)
     delivery.valuesFile = file
-    log.info(`Chart values: ${file}`)
+    log.info(`Chart values: ${clean(file)}`)
     if (bundleUrl === undefined) {
       log.info(
         `Pods that start after ${formatUtc(expiresAtMs)} cannot fetch this link any more: deploy again with a fresh one, or mirror the archive (\`values-bundle-url\`).`,
@@ -172,6 +196,7 @@ export async function deliver(
     disk.makeDirectory(directory)
     const sibling = path.join(directory, `.static-export-${randomBytes(4).toString('hex')}`)
     partial.push(sibling)
+    disk.removeAtExit(sibling)
     return sibling
   }
 }

@@ -1,6 +1,7 @@
 /** The disk: what the run reads from it and writes to it. Problems are told as what they mean to the user. */
 import fs from 'node:fs'
 import path from 'node:path'
+import process from 'node:process'
 import type { Readable } from 'node:stream'
 import { Failure } from './errors.ts'
 import { clean } from './text.ts'
@@ -36,6 +37,8 @@ export interface Disk {
   move(from: string, to: string): void
   /** Removes a file or a whole directory, or nothing. */
   remove(target: string): void
+  /** Has it removed at the end of the process, whatever that end is. */
+  removeAtExit(target: string): void
 }
 
 /** Large enough that reading is not what an unpacking waits for. */
@@ -113,10 +116,17 @@ export const systemDisk: Disk = {
 
   move(from, to) {
     trying(to, () => {
-      // Windows moves no directory over an empty one.
-      if (fs.lstatSync(to, { throwIfNoEntry: false })?.isDirectory()) fs.rmdirSync(to)
+      // Windows alone moves no directory over an empty one.
+      if (process.platform === 'win32' && fs.existsSync(to) && fs.lstatSync(from).isDirectory()) {
+        fs.rmdirSync(to)
+      }
       fs.renameSync(from, to)
     })
+  },
+
+  removeAtExit(target) {
+    if (doomed.size === 0) process.once('exit', removeDoomed)
+    doomed.add(target)
   },
 
   remove(target) {
@@ -124,6 +134,12 @@ export const systemDisk: Disk = {
       fs.rmSync(target, { recursive: true, force: true })
     })
   },
+}
+
+const doomed = new Set<string>()
+
+function removeDoomed(): void {
+  for (const target of doomed) fs.rmSync(target, { recursive: true, force: true })
 }
 
 function existingAncestor(target: string): string {

@@ -8,6 +8,7 @@ import { Failure, type FailureCode } from './errors.ts'
 import { linkProblem } from './link.ts'
 import type { Log } from './log.ts'
 import { NetworkFault, type Storage, type StreamedReply } from './network.ts'
+import { describeEnding } from './outcome.ts'
 import { type Fault, type RetryPolicy, afterFailedTry, parseRetryAfterMs } from './retry.ts'
 import { clean } from './text.ts'
 import { formatBytes, formatDuration } from './units.ts'
@@ -87,10 +88,9 @@ export async function download(
 
   try {
     for (;;) {
-      if (
-        bundle.expiresAtMs - dependencies.serverWallMs() < lastMomentsMs &&
-        renewals < maxRenewals
-      ) {
+      const lifeMs = bundle.expiresAtMs - dependencies.serverWallMs()
+      // One that was just minted is as good as it gets.
+      if (transfer.requests > 0 && lifeMs < lastMomentsMs && renewals < maxRenewals) {
         await renew('The link is about to expire')
       }
       const setback = await receive()
@@ -137,7 +137,10 @@ export async function download(
       remainingMs: deadline.remainingMs(),
       random: dependencies.random(),
     })
-    if (!decision.retry) throw failure(setback)
+    if (!decision.retry) {
+      const ending = describeEnding(decision.why, setback.fault, deadline.remainingMs())
+      throw failure({ code: setback.code, reason: setback.reason, ending })
+    }
     log.details(
       `The download was interrupted at ${formatBytes(transfer.sizeBytes)}: ${setback.reason}; it goes on in ${formatDuration(decision.delayMs)}`,
       [],
@@ -145,8 +148,9 @@ export async function download(
     await clock.sleep(decision.delayMs, signal)
   }
 
-  function failure({ code, reason }: { code: FailureCode; reason: string }): Failure {
-    return new Failure(code, `Could not download the archive: ${reason}.`, {
+  function failure(what: { code: FailureCode; reason: string; ending?: string }): Failure {
+    const { code, reason, ending = '' } = what
+    return new Failure(code, `Could not download the archive: ${reason}.${ending}`, {
       tried:
         tries > 1 ? `${tries} tries in ${formatDuration(clock.nowMs() - startedMs)}` : undefined,
       advice: storageAdvice[code],
@@ -175,7 +179,10 @@ export async function download(
         await transfer.add(chunk)
         progress.see(transfer.sizeBytes, bundle.sizeBytes)
       }
-      return undefined
+      if (transfer.isWhole) return undefined
+      // Without a length the end of the connection looks like the end of the archive.
+      const fault: Fault = { kind: 'connection', code: 'ECONNRESET', delivered: true }
+      return { kind: 'lost', fault, code: 'integrity', reason: `it ended too early (${host})` }
     } catch (error) {
       signal.throwIfAborted()
       if (patience.signal.aborted) {
@@ -252,6 +259,7 @@ const refusedAdvice =
 const storageAdvice: Partial<Record<FailureCode, string>> = {
   forbidden: refusedAdvice,
   'not-found': refusedAdvice,
+  'rate-limited': 'The storage is busy. Run again with `job-id` later.',
   network:
     'Can this runner reach the storage? Check its DNS and firewall, and whether it needs a proxy (`HTTPS_PROXY`).',
   protocol: 'Is a proxy or a login page between this runner and the storage?',
@@ -263,9 +271,13 @@ const storageAdvice: Partial<Record<FailureCode, string>> = {
 async function errorCode({ status, chunks }: StreamedReply): Promise<string> {
   if (status < 400) return ''
   let text = ''
-  for await (const chunk of chunks) {
-    text += Buffer.from(chunk).toString('latin1')
-    if (text.length > maxErrorBytes) break
+  try {
+    for await (const chunk of chunks) {
+      text += Buffer.from(chunk).toString('latin1')
+      if (text.length > maxErrorBytes) break
+    }
+  } catch {
+    // The status is what counts; its text may end where it likes.
   }
   const code = /<Code>([^<]{1,100})<\/Code>/.exec(text)?.[1] ?? ''
   const expired = code === 'AccessDenied' && /<Message>Request has expired/.test(text)
@@ -281,6 +293,7 @@ function createTransfer(file: NewFile, statedBytes: number | undefined, checkGzi
   let etag: string | undefined
   let expectedBytes = statedBytes
   let announcedBytes: number | undefined
+  let requests = 0
 
   return {
     get sizeBytes() {
@@ -289,7 +302,15 @@ function createTransfer(file: NewFile, statedBytes: number | undefined, checkGzi
     expect(bytes: number | undefined) {
       expectedBytes = bytes ?? expectedBytes
     },
+    get requests() {
+      return requests
+    },
+    get isWhole() {
+      const whole = expectedBytes ?? announcedBytes
+      return whole === undefined || sizeBytes >= whole
+    },
     requestHeaders(): Record<string, string> {
+      requests += 1
       // `identity`: what comes is the archive itself, byte for byte.
       const plain = { 'accept-encoding': 'identity' }
       if (sizeBytes === 0 || etag === undefined) return plain
@@ -320,7 +341,9 @@ function createTransfer(file: NewFile, statedBytes: number | undefined, checkGzi
         headers['content-range'] ?? '',
       )
       const same = headers.etag === undefined || headers.etag === etag
-      if (sizeBytes > 0 && same && Number(range?.[1]) === sizeBytes) return undefined
+      const total = Number(range?.[2])
+      const sameSize = Number.isNaN(total) || total === (expectedBytes ?? total)
+      if (sizeBytes > 0 && same && sameSize && Number(range?.[1]) === sizeBytes) return undefined
       return {
         kind: 'restart',
         reason: 'the storage answered with another part than was asked for',

@@ -6,6 +6,7 @@ import { type Network, NetworkFault, type NetworkReply } from './network.ts'
 import {
   type Outcome,
   describeBody,
+  describeEnding,
   outcomeOfNetworkFault,
   outcomeOfStatus,
   shapeProblem,
@@ -95,13 +96,7 @@ export function createHttp(dependencies: HttpDependencies): Http {
       })
       const { code, reason, serverSaid } = outcome
       if (!decision.retry) {
-        const askedMs = fault.kind === 'status' ? (fault.retryAfterMs ?? 0) : 0
-        const ending = {
-          enough: '',
-          permanent: '',
-          deadline: ' The time that is left does not allow another try.',
-          'asked-too-long': ` The service asks to wait ${formatDuration(askedMs)}, longer than the ${formatDuration(remainingMs)} that are left for it.`,
-        }[decision.why]
+        const ending = describeEnding(decision.why, fault, remainingMs)
         const doubt =
           operation.retry.repeatable || unknownFates === 0 || code === 'conflict'
             ? ''

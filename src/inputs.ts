@@ -306,11 +306,14 @@ function parsePath(text: string, name: InputName, workspace: string): string {
   if (/[\u0000-\u001f\u007f]/.test(text)) {
     throw new Problem(`\`${name}\` holds a control character ("${clean(text, 200)}").`)
   }
+  if (/^~(?:\/|$)/.test(text)) {
+    throw new Problem(`\`${name}\` begins with ~, which only a shell understands; write it out.`)
+  }
   return path.resolve(workspace, text)
 }
 
 function parseValuesKey(text: string): string {
-  if (keyPattern.test(text)) return text
+  if (keyPattern.test(text) && text.length <= 200) return text
   throw new Problem(
     `\`values-key\` is a name, or names with dots between them, such as docs.staticExport ("${clean(text, 80)}").`,
   )

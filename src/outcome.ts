@@ -1,9 +1,9 @@
 /** What came of one try of a request, in the words of the user. */
 import type { FailureCode } from './errors.ts'
 import type { NetworkFault, NetworkFaultKind, NetworkReply } from './network.ts'
-import type { Fault } from './retry.ts'
+import type { Fault, GivingUp } from './retry.ts'
 import { clean } from './text.ts'
-import { formatBytes } from './units.ts'
+import { formatBytes, formatDuration } from './units.ts'
 
 /** What came of one try: a value, or a fault with its words. */
 export type Outcome<T> =
@@ -124,4 +124,18 @@ export function shapeProblem(error: unknown): string {
   if (path === '') return `it is not ${article} ${expected}`
   if (String(first.message).endsWith('received undefined')) return `\`${path}\` is missing`
   return clean(`\`${path}\` is not ${article} ${expected}`, 120)
+}
+
+/** Why there is no other try, as a sentence to add; empty where the fault says it all. */
+export function describeEnding(why: GivingUp, fault: Fault, remainingMs: number): string {
+  const askedMs = fault.kind === 'status' ? (fault.retryAfterMs ?? 0) : 0
+  switch (why) {
+    case 'enough':
+    case 'permanent':
+      return ''
+    case 'deadline':
+      return ' The time that is left does not allow another try.'
+    case 'asked-too-long':
+      return ` The service asks to wait ${formatDuration(askedMs)}, longer than the ${formatDuration(remainingMs)} that are left for it.`
+  }
 }

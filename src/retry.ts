@@ -43,7 +43,10 @@ export interface FailedTry {
 
 export type RetryDecision =
   | { readonly retry: true; readonly delayMs: number }
-  | { readonly retry: false; readonly why: 'permanent' | 'enough' | 'deadline' | 'asked-too-long' }
+  | { readonly retry: false; readonly why: GivingUp }
+
+/** Why there is no other try. */
+export type GivingUp = 'permanent' | 'enough' | 'deadline' | 'asked-too-long'
 
 /** Statuses that heal by themselves; 520 to 524 and 530 are those of a CDN whose origin is unwell. */
 const transientStatuses = new Set([408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 530])

@@ -150,7 +150,6 @@ export async function run(
 
   async function deliverTo(jobId: string, first: Bundle): Promise<void> {
     let bundle = first
-    progress.waitFor('the archive')
     // Loaded here: a run that only hands over the link has no use for it, and starts sooner without.
     const { deliver } = await import('./delivery.ts')
     await deliver(inputs.delivery, receipt.delivery, {
@@ -164,7 +163,10 @@ export async function run(
         receipt.bundle = bundle
         return bundle
       },
-      timed,
+      timed(phase, work) {
+        progress.waitFor(phase === 'unpack' ? 'the pages to be unpacked' : 'the archive')
+        return timed(phase, work)
+      },
     })
   }
 

@@ -41,7 +41,7 @@ export function createFakeMachine({
       storage: clock.holdDuring(async (...request) => {
         isChecking = false
         const reply = await storage(...request)
-        return { ...reply, chunks: held(reply.chunks) }
+        return { ...reply, chunks: held(reply.chunks, reply.status < 300) }
       }),
       disk: {
         ...disk,
@@ -76,12 +76,15 @@ export function createFakeMachine({
     },
   }
 
-  async function* held(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  async function* held(
+    chunks: AsyncIterable<Uint8Array>,
+    isArchive: boolean,
+  ): AsyncGenerator<Uint8Array> {
     const iterator = chunks[Symbol.asyncIterator]()
     const next = clock.holdDuring(() => iterator.next())
     try {
       for (let step = await next(); step.done !== true; step = await next()) yield step.value
-      isChecking = true
+      isChecking = isArchive
     } finally {
       await iterator.return?.()
     }

@@ -28472,7 +28472,6 @@ function assertWritable(targets, disk) {
 }
 
 ;// CONCATENATED MODULE: ./src/poll.ts
-/** When to ask again. */
 const shortestDelayMs = 1_000;
 const longestDelayMs = 25_000;
 /**
@@ -28493,6 +28492,7 @@ function nextPollDelayMs(elapsedMs, fixedIntervalMs, random) {
 // EXTERNAL MODULE: ./src/units.ts
 var units = __nccwpck_require__(1996);
 ;// CONCATENATED MODULE: ./src/export-job.ts
+/** The export job: what its statuses and numbers mean, and waiting for its end. */
 
 
 
@@ -28977,6 +28977,7 @@ function toOutlook({ code }, { jobId, job }) {
 }
 
 ;// CONCATENATED MODULE: ./src/agent-job.ts
+/** The agent job: a look at its status and its pull request, beside the export and never in its way. */
 
 
 

@@ -1,9 +1,7 @@
 /** The agent job: a look at its status and its pull request, beside the export and never in its way. */
-import type { Client } from './client.ts'
-import type { Clock, Deadline } from './clock.ts'
 import { toFailure } from './errors.ts'
 import type { Log } from './log.ts'
-import { nextPollDelayMs } from './poll.ts'
+import { type Polling, nextPollDelayMs } from './poll.ts'
 import type { AgentJobReply } from './schemas.ts'
 import { clean } from './text.ts'
 
@@ -36,15 +34,7 @@ export interface PullRequestAddress {
   readonly number: number
 }
 
-export interface AgentJobDependencies {
-  readonly client: Client
-  readonly clock: Clock
-  /** From 0 to 1. */
-  readonly random: () => number
-  readonly log: Log
-  readonly deadline: Deadline
-  readonly signal: AbortSignal
-  readonly pollIntervalMs: number | undefined
+export interface AgentJobDependencies extends Polling {
   /** The only host whose pull requests are read, as in `https://github.com`. */
   readonly serverUrl: URL
   readonly readPullRequest: (

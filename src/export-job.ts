@@ -1,9 +1,7 @@
 /** The export job: what its statuses and numbers mean, and waiting for its end. */
-import type { Client } from './client.ts'
-import type { Clock, Deadline } from './clock.ts'
 import { Failure } from './errors.ts'
 import type { Log } from './log.ts'
-import { nextPollDelayMs } from './poll.ts'
+import { type Polling, nextPollDelayMs } from './poll.ts'
 import type { ExportJobReply } from './schemas.ts'
 import { clean } from './text.ts'
 import { formatDuration } from './units.ts'
@@ -83,15 +81,7 @@ export function toStartedJob(reply: ExportJobReply, log: Log): ExportJob {
   return toExportJob(reply, jobId, log)
 }
 
-export interface WaitDependencies {
-  readonly client: Client
-  readonly clock: Clock
-  /** From 0 to 1. */
-  readonly random: () => number
-  readonly log: Log
-  readonly deadline: Deadline
-  readonly signal: AbortSignal
-  readonly pollIntervalMs: number | undefined
+export interface WaitDependencies extends Polling {
   /** Called with every look at the job. */
   readonly onJob: (job: ExportJob) => void
 }

@@ -1,4 +1,19 @@
 /** When to ask again. */
+import type { Client } from './client.ts'
+import type { Clock, Deadline } from './clock.ts'
+import type { Log } from './log.ts'
+
+/** What waiting for a job takes, whichever job it is. */
+export interface Polling {
+  readonly client: Client
+  readonly clock: Clock
+  /** From 0 to 1. */
+  readonly random: () => number
+  readonly log: Log
+  readonly deadline: Deadline
+  readonly signal: AbortSignal
+  readonly pollIntervalMs: number | undefined
+}
 
 const shortestDelayMs = 1_000
 const longestDelayMs = 25_000

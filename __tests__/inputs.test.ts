@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { type InputName, InvalidInputs, inputNames, readInputs } from '../src/inputs.ts'
+import { InvalidInputs } from '../src/input-reader.ts'
+import { type InputName, inputNames, readInputs } from '../src/inputs.ts'
 import { places } from './support/places.ts'
 import { commandsIn } from './support/runner-parser.ts'
 

@@ -4,7 +4,8 @@ import fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { systemDisk } from '../src/disk.ts'
-import { type InputName, InvalidInputs, readInputs } from '../src/inputs.ts'
+import { InvalidInputs } from '../src/input-reader.ts'
+import { type InputName, readInputs } from '../src/inputs.ts'
 import { assertWritable, targetProblem } from '../src/targets.ts'
 
 let root: string

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
-import { Failure, failureCodes, toFailure } from '../src/errors.ts'
+import { Failure, deployFailureCodes, failureCodes, toFailure } from '../src/errors.ts'
 import { commandsIn } from './support/runner-parser.ts'
 
-test.each(failureCodes)('%s says what to do', (code) => {
+test.each([...failureCodes, ...deployFailureCodes])('%s says what to do', (code) => {
   const { advice } = new Failure(code, 'It failed.')
   expect(advice).toMatch(/^[A-Z].{20,}[.)?]$/)
 })

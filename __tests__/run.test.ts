@@ -1,7 +1,7 @@
 /** Runs against any service at all: they end in time, and their exit code does not lie. */
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { createAction } from '../src/action.ts'
+import { createExportAction } from '../src/export-action.ts'
 import type { PullRequest } from '../src/agent-job.ts'
 import { Failure, failureCodes } from '../src/errors.ts'
 import { type Network, NetworkFault, type NetworkReply } from '../src/network.ts'
@@ -42,7 +42,7 @@ async function runOn({ network, pullRequest, signal, ...options }: Run) {
   })
   const { clock } = machine
   const runner = createFakeRunner({ ...inputs, ...options.inputs })
-  const action = createAction({
+  const action = createExportAction({
     ...machine.dependencies,
     runner,
     environment: {},

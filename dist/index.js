@@ -28370,1601 +28370,6 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5178:
-/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  V: () => (/* binding */ createAction)
-});
-
-// EXTERNAL MODULE: ./src/errors.ts
-var errors = __nccwpck_require__(3916);
-// EXTERNAL MODULE: external "node:path"
-var external_node_path_ = __nccwpck_require__(6760);
-var external_node_path_default = /*#__PURE__*/__nccwpck_require__.n(external_node_path_);
-// EXTERNAL MODULE: external "node:url"
-var external_node_url_ = __nccwpck_require__(3136);
-// EXTERNAL MODULE: ./src/chart-values.ts
-var chart_values = __nccwpck_require__(638);
-// EXTERNAL MODULE: ./src/link.ts
-var src_link = __nccwpck_require__(3299);
-// EXTERNAL MODULE: ./src/text.ts
-var src_text = __nccwpck_require__(8992);
-;// CONCATENATED MODULE: ./src/targets.ts
-/** Where on the disk a run may write: checked before anything is sent. */
-
-
-
-/** What is wrong with a place to write to, for the list of wrong inputs; undefined when nothing is. */
-function targetProblem(name, target, places) {
-    try {
-        return findProblem(name, target, places);
-    }
-    catch (error) {
-        if (error instanceof errors/* Failure */.HR)
-            return `\`${name}\` cannot be used. ${error.message}`;
-        throw error;
-    }
-}
-function findProblem(name, target, { disk, workspace, home }) {
-    const shown = `\`${name}\` ("${(0,src_text/* clean */.uH)(target, 200)}")`;
-    const wanted = name === 'site-directory' ? 'directory' : 'file';
-    const kind = disk.inspect(target);
-    if (kind === 'link')
-        return `${shown} is a symbolic link; name the ${wanted} itself.`;
-    if (kind !== 'nothing' && kind !== wanted) {
-        return `${shown} is a ${kind === 'other' ? 'special file' : kind}, where a ${wanted} is to be written.`;
-    }
-    const canonical = disk.canonical(target);
-    if (isInside(disk.canonical(workspace), canonical)) {
-        return `${shown} is the workspace or a directory above it; name a new ${wanted}.`;
-    }
-    if (name !== 'site-directory')
-        return undefined;
-    if (isInside(disk.canonical(home), canonical)) {
-        return `${shown} is the home directory or one above it; name a new directory.`;
-    }
-    if (canonical.split((external_node_path_default()).sep).some((part) => part.toLowerCase() === '.git')) {
-        return `${shown} is inside a .git directory; name one outside.`;
-    }
-    if (kind === 'directory' && !disk.isEmptyDirectory(target)) {
-        return `${shown} is not empty; name a new or an empty directory.`;
-    }
-    if (kind === 'directory' && disk.isMountPoint(target)) {
-        return `${shown} is a mount point, which cannot be replaced; name a directory in it.`;
-    }
-    return undefined;
-}
-/** The pairs of targets of which one is the other or inside it, as problems. */
-function overlapProblems(targets, { disk }) {
-    const named = [...targets].map(([name, target]) => ({ name, canonical: disk.canonical(target) }));
-    return named.flatMap((inner, index) => named
-        .filter((_outer, other) => other !== index)
-        .filter((outer) => isInside(inner.canonical, outer.canonical))
-        .filter((outer) => inner.canonical !== outer.canonical || named.indexOf(outer) > index)
-        .map((outer) => inner.canonical === outer.canonical
-        ? `\`${inner.name}\` and \`${outer.name}\` name the same place.`
-        : `\`${inner.name}\` is inside \`${outer.name}\`; keep them apart.`));
-}
-/** Whether a path is another or inside it. */
-function isInside(inner, outer) {
-    const relative = external_node_path_default().relative(outer, inner);
-    return relative !== '..' && !relative.startsWith(`..${(external_node_path_default()).sep}`) && !external_node_path_default().isAbsolute(relative);
-}
-/** The places that a request writes to. */
-function targetsOf({ bundleFile, siteDirectory, chartValues }) {
-    return [bundleFile, siteDirectory, chartValues?.file].filter((target) => target !== undefined);
-}
-/**
- * Makes sure that the parents of all targets can be written to, before anything is sent.
- *
- * @throws Failure `disk`
- */
-function assertWritable(targets, disk) {
-    for (const target of targets) {
-        const parent = external_node_path_default().dirname(target);
-        if (disk.isWritable(parent))
-            continue;
-        throw new errors/* Failure */.HR('disk', `Nothing can be written to ${(0,src_text/* clean */.uH)(parent, 300)}: it is read-only, or permission is denied.`);
-    }
-}
-
-;// CONCATENATED MODULE: ./src/poll.ts
-const shortestDelayMs = 1_000;
-const longestDelayMs = 25_000;
-/**
- * How long to wait before the next look at a job. Without a fixed interval the wait is a quarter of the
- * time that has passed, from 1 s to 25 s: the end of a job is seen when at most a quarter more of its time
- * has passed, and an hour costs about 160 requests.
- *
- * @param fixedIntervalMs the user's own interval, which is kept to the letter
- * @param random from 0 to 1; spreads runs that started together by 10 % to each side
- */
-function nextPollDelayMs(elapsedMs, fixedIntervalMs, random) {
-    if (fixedIntervalMs !== undefined)
-        return fixedIntervalMs;
-    const delayMs = Math.min(Math.max(elapsedMs / 4, shortestDelayMs), longestDelayMs);
-    return delayMs * (0.9 + 0.2 * random);
-}
-
-// EXTERNAL MODULE: ./src/units.ts
-var units = __nccwpck_require__(1996);
-;// CONCATENATED MODULE: ./src/export-job.ts
-/** The export job: what its statuses and numbers mean, and waiting for its end. */
-
-
-
-
-/** Ids that are safe in a path: encoding alone would let `..` through. */
-const idPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
-const knownStatuses = new Set(['queued', 'running', 'completed', 'failed']);
-/** Whether the service will not change the job any more. */
-function hasEnded({ status }) {
-    return status === 'completed' || status === 'failed';
-}
-/**
- * Reads a reply about the job. A status that is not known counts as running (design: unknown is not
- * failed), odd numbers as unknown; both are warned about, once each since the log drops repetitions.
- *
- * @throws Failure `protocol` when the reply is about another job
- */
-function toExportJob(reply, id, log) {
-    if (typeof reply.jobId === 'string' && reply.jobId !== id) {
-        throw new errors/* Failure */.HR('protocol', `Asked for job ${id}, the service answered about another one.`);
-    }
-    const status = (0,src_text/* clean */.uH)(reply.status, 40);
-    if (!knownStatuses.has(status)) {
-        log.warning(`The service reports the unknown status "${status}"; it is taken as running.`);
-    }
-    const { error } = reply;
-    return {
-        id,
-        status,
-        percent: readPercent(reply.progress, log),
-        pageCount: readPageCount(reply.pageCount, log),
-        error: typeof error === 'string' ? (0,src_text/* clean */.uH)(error) || undefined : undefined,
-    };
-}
-function readPercent(progress, log) {
-    if (progress === undefined || progress === null)
-        return undefined;
-    if (typeof progress === 'number' && progress >= 0 && progress <= 100)
-        return progress;
-    log.warning('The service reports a `progress` that is no number from 0 to 100.');
-    return typeof progress === 'number' ? Math.min(Math.max(progress, 0), 100) : undefined;
-}
-function readPageCount(pageCount, log) {
-    if (pageCount === undefined || pageCount === null)
-        return undefined;
-    if (Number.isSafeInteger(pageCount) && Number(pageCount) >= 0)
-        return Number(pageCount);
-    log.warning('The service reports a `pageCount` that is no whole number.');
-    return undefined;
-}
-/**
- * Reads the reply to a start.
- *
- * @throws Failure `protocol` when it has no usable job id
- */
-function toStartedJob(reply, log) {
-    const { jobId } = reply;
-    if (typeof jobId !== 'string' || !idPattern.test(jobId)) {
-        const seen = (0,src_text/* clean */.uH)(String(jobId), 80);
-        throw new errors/* Failure */.HR('protocol', `The export was started, but its job id is unusable: "${seen}".`);
-    }
-    return toExportJob(reply, jobId, log);
-}
-/** A job that was just started may not be visible everywhere yet. */
-const visibleAfterMs = 30_000;
-/** A last look at the job this long before the end leaves time for the link. */
-const lastLookMs = 10_000;
-/**
- * Waits until the job has completed.
- *
- * @param started the job as the service answered to the start; undefined to ask at once (attached)
- * @throws Failure `job-failed` with the service's reason; `timeout` when the deadline comes first, which
- *   the job survives; and whatever asking can end in
- */
-async function waitForExport(id, started, dependencies) {
-    const { client, clock, log, deadline, signal, onJob } = dependencies;
-    const startedMs = clock.nowMs();
-    const reserveMs = Math.min(lastLookMs, deadline.remainingMs() / 10);
-    const look = async () => {
-        const isNew = started !== undefined && clock.nowMs() - startedMs < visibleAfterMs;
-        return toExportJob(await client.readExport(id, isNew), id, log);
-    };
-    for (let job = started ?? (await look());; job = await look()) {
-        onJob(job);
-        if (job.status === 'completed')
-            return job;
-        if (job.status === 'failed')
-            throw jobFailed(job);
-        const spareMs = deadline.remainingMs() - reserveMs;
-        if (spareMs <= 0)
-            throw outOfTime(job, clock.nowMs() - startedMs);
-        const elapsedMs = clock.nowMs() - startedMs;
-        const delayMs = nextPollDelayMs(elapsedMs, dependencies.pollIntervalMs, dependencies.random());
-        await clock.sleep(Math.min(delayMs, spareMs), signal);
-    }
-}
-function jobFailed({ id, error }) {
-    const what = `The export failed on the service (job ${id}).`;
-    return error === undefined
-        ? new errors/* Failure */.HR('job-failed', `${what} It gave no reason.`, {
-            advice: 'Ask the service why, or export again.',
-        })
-        : new errors/* Failure */.HR('job-failed', what, { serverSaid: error });
-}
-function outOfTime({ id, status, percent, pageCount }, elapsedMs) {
-    const numbers = [
-        percent === undefined ? [] : [`${Math.floor(percent)} %`],
-        pageCount === undefined ? [] : [`${pageCount} pages`],
-    ].flat();
-    const state = [status, ...numbers].join(', ');
-    return new errors/* Failure */.HR('timeout', `Stopped waiting after ${(0,units/* formatDuration */.a3)(elapsedMs)}: export job ${id} had not ended yet (${state}).`, { advice: 'Raise `timeout-minutes`, or resume the wait later.' });
-}
-
-;// CONCATENATED MODULE: ./src/inputs.ts
-/** The inputs of the action, validated. All problems are reported together, before any request. */
-
-
-
-
-
-
-
-
-/** Every input that is read; `action.yml` declares the same. */
-const inputNames = (/* unused pure expression or super */ null && ([
-    'api-key',
-    'base-url',
-    'domain',
-    'job-id',
-    'version',
-    'paths',
-    'timeout-minutes',
-    'poll-interval-seconds',
-    'bundle-file',
-    'site-directory',
-    'values-file',
-    'values-key',
-    'values-bundle-url',
-    'mask-bundle-url',
-    'agent-project-id',
-    'agent-job-id',
-    'wait-for-agent',
-    'github-token',
-    'summary',
-]));
-/** Thrown when inputs are wrong: one failure for all of them. */
-class InvalidInputs extends errors/* Failure */.HR {
-    problems;
-    constructor(problems) {
-        const [only = ''] = problems;
-        const all = problems.map((problem) => `- ${problem}`).join('\n');
-        super('config', problems.length === 1 ? only : `${problems.length} inputs need to be corrected:\n${all}`);
-        this.problems = problems;
-    }
-}
-/**
- * Reads and checks all inputs. An empty input counts as absent, since an expression without a value
- * arrives as an empty string.
- *
- * @param read gives the text of an input, or an empty string
- * @param warn is told what is allowed, but probably a mistake
- * @param places where relative paths begin, and the disk that they are on
- * @throws InvalidInputs with every problem found, each with its fix
- */
-function readInputs(read, warn, places) {
-    const problems = [];
-    const pastedKey = read('api-key').trim();
-    const holdsKey = (text) => pastedKey.length >= src_text/* shortestSecretLength */.hX && text.includes(pastedKey);
-    /** The value of an input by a reader that throws its problem as a string. */
-    function take(name, parse, fallback) {
-        const text = read(name).trim();
-        if (text === '')
-            return fallback;
-        // What is pasted into the wrong place must be neither used nor repeated.
-        if (name !== 'api-key' && holdsKey(text)) {
-            problems.push(`\`${name}\` holds the API key, which belongs into \`api-key\` alone.`);
-            return fallback;
-        }
-        const result = attempt(() => parse(text, name));
-        if ('value' in result)
-            return result.value;
-        problems.push(result.problem);
-        return fallback;
-    }
-    const apiKey = take('api-key', parseApiKey, '');
-    if (pastedKey === '') {
-        problems.push('`api-key` is empty. Is the secret defined, and available to this event? (Pull requests from forks get none.)');
-    }
-    else if (apiKey !== '') {
-        if (apiKey.length < 16)
-            warn('`api-key` is shorter than any admin key; is it whole?');
-        else if (!/^[A-Za-z]+_/.test(apiKey)) {
-            warn('`api-key` does not begin with a name and an underscore, as admin keys do.');
-        }
-    }
-    const baseUrl = take('base-url', parseBaseUrl, undefined);
-    if (read('base-url').trim() === '') {
-        problems.push('`base-url` is missing: the root address of the Admin API, such as https://api.example.com.');
-    }
-    else if (baseUrl && /\/v[12]$/.test(baseUrl.pathname)) {
-        warn('`base-url` ends in a version. It should be the root of the Admin API, without /v1 or /v2.');
-    }
-    const domain = take('domain', parseDomain, undefined);
-    const jobId = take('job-id', parseId, undefined);
-    if (read('domain').trim() === '' && read('job-id').trim() === '') {
-        problems.push('`domain` is missing: the host name of the site to export, such as docs.example.com. (Or `job-id`, to attach to an export.)');
-    }
-    const paths = take('paths', parsePaths, []);
-    if (paths.length > 0 && read('job-id').trim() !== '') {
-        problems.push('`paths` cannot be combined with `job-id`: what a job exports was decided when it was started.');
-    }
-    const version = take('version', parseVersion, undefined);
-    const timeoutMinutes = take('timeout-minutes', decimal(0, 1440, 'minutes'), 30);
-    const pollIntervalSeconds = take('poll-interval-seconds', decimal(0.1, 600, 'seconds'), undefined);
-    const targets = new Map();
-    const takeTarget = (name) => {
-        const target = take(name, (text) => parsePath(text, name, places.workspace), undefined);
-        if (target === undefined)
-            return undefined;
-        const problem = targetProblem(name, target, places);
-        if (problem === undefined)
-            targets.set(name, target);
-        else
-            problems.push(problem);
-        return target;
-    };
-    const bundleFile = takeTarget('bundle-file');
-    const siteDirectory = takeTarget('site-directory');
-    const valuesFile = takeTarget('values-file');
-    problems.push(...overlapProblems(targets, places));
-    const valuesKey = take('values-key', parseValuesKey, 'staticExport');
-    const valuesBundleUrl = take('values-bundle-url', parseValuesBundleUrl, undefined);
-    if (valuesFile === undefined && read('values-bundle-url').trim() !== '') {
-        problems.push('`values-bundle-url` is written into the values file: it needs `values-file`.');
-    }
-    const maskBundleUrl = take('mask-bundle-url', parseBoolean, false);
-    const waitForAgent = take('wait-for-agent', parseBoolean, false);
-    const summary = take('summary', parseBoolean, true);
-    const projectId = take('agent-project-id', parseId, undefined);
-    const agentJobId = take('agent-job-id', parseId, undefined);
-    if ((read('agent-project-id').trim() === '') !== (read('agent-job-id').trim() === '')) {
-        problems.push('`agent-project-id` and `agent-job-id` belong together; one of them is missing.');
-    }
-    else if (waitForAgent && read('agent-job-id').trim() === '') {
-        problems.push('`wait-for-agent` needs `agent-project-id` and `agent-job-id`.');
-    }
-    if (problems.length > 0 || !baseUrl)
-        throw new InvalidInputs(problems);
-    return {
-        apiKey,
-        baseUrl,
-        domain,
-        jobId,
-        version,
-        paths,
-        timeoutMs: timeoutMinutes * 60_000,
-        pollIntervalMs: pollIntervalSeconds === undefined ? undefined : pollIntervalSeconds * 1000,
-        delivery: {
-            bundleFile,
-            siteDirectory,
-            chartValues: valuesFile === undefined
-                ? undefined
-                : { file: valuesFile, key: valuesKey, bundleUrl: valuesBundleUrl, version },
-        },
-        maskBundleUrl,
-        agentJob: projectId === undefined || agentJobId === undefined
-            ? undefined
-            : { projectId, jobId: agentJobId, wait: waitForAgent },
-        githubToken: read('github-token').trim(),
-        summary,
-    };
-}
-/** What a reader of an input throws: caught in this file, collected and told together. */
-class Problem extends Error {
-}
-function attempt(parse) {
-    try {
-        return { value: parse() };
-    }
-    catch (error) {
-        if (error instanceof Problem)
-            return { problem: error.message };
-        throw error;
-    }
-}
-/** The key is never repeated in a problem. */
-function parseApiKey(text) {
-    if (/^bearer\s/i.test(text)) {
-        throw new Problem('`api-key` begins with the word Bearer. Store the key alone in the secret.');
-    }
-    if (!/^[\x21-\x7e]+$/.test(text)) {
-        throw new Problem('`api-key` holds a character that no key has (a pasted newline, space or ellipsis?). Copy the key again, whole and alone.');
-    }
-    return text;
-}
-function parseBaseUrl(text) {
-    if (/\s/.test(text))
-        throw new Problem('`base-url` holds white space; it is one address.');
-    const url = URL.parse(text);
-    const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
-    if (isWeb ? url.username !== '' || url.password !== '' : text.includes('@')) {
-        throw new Problem('`base-url` holds a user name or password; the key goes into `api-key`.');
-    }
-    const seen = (0,src_text/* clean */.uH)(text.replace(/[?#].*/, ''), 200);
-    if (!isWeb) {
-        const bare = seen.replace(/^\/+/, '');
-        const isHost = !bare.includes('://') && URL.parse(`https://${bare}`)?.hostname.includes('.');
-        const suggestion = isHost ? `: did you mean https://${bare}?` : '.';
-        throw new Problem(`\`base-url\` is not an https address ("${seen}")${suggestion}`);
-    }
-    if (url.search !== '' || url.hash !== '') {
-        throw new Problem(`\`base-url\` has a query or a fragment behind ${seen}; leave it out.`);
-    }
-    if (url.protocol === 'http:' && !(0,src_link/* isLoopback */.U9)(url.hostname)) {
-        throw new Problem(`\`base-url\` must be https, so that the key cannot be read on the way ("${seen}").`);
-    }
-    url.pathname = url.pathname.replace(/\/+$/, '');
-    url.search = url.hash = ''; // takes an empty one away
-    return url;
-}
-/**
- * A host name: DNS labels (RFC 1035, section 2.3.4), in any script; kept in the ASCII form of IDNA
- * (UTS 46, as browsers do it).
- */
-function parseDomain(text) {
-    const host = (0,external_node_url_.domainToASCII)(text.replace(/\.$/, '')).toLowerCase();
-    const bare = /^[^/?#@:%\\\s*]+$/.test(text);
-    if (bare && isHostName(host))
-        return host;
-    // The URL parser would join what stands on two lines.
-    const link = /^(?:https?:|[a-z][a-z0-9+.-]*:\/\/)/i.test(text) ? text : `https://${text}`;
-    const guess = /\s/.test(text) ? undefined : URL.parse(link)?.hostname;
-    const suggestion = guess !== undefined && isHostName(guess)
-        ? `did you mean ${guess}?`
-        : 'for example docs.example.com.';
-    throw new Problem(`\`domain\` is the host name of the site, without scheme, port or path ("${(0,src_text/* clean */.uH)(text, 200)}"): ${suggestion}`);
-}
-function isHostName(host) {
-    return (host.length <= 253 &&
-        /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(host) &&
-        !/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host) // an address, not a name
-    );
-}
-function parseId(text, name) {
-    if (idPattern.test(text))
-        return text;
-    throw new Problem(`\`${name}\` is not an id: letters, digits, - and _, at most 128 ("${(0,src_text/* clean */.uH)(text, 80)}").`);
-}
-function parseVersion(text) {
-    if (/^[\x20-\x7e]{1,128}$/.test(text))
-        return text;
-    throw new Problem('`version` must be 1 to 128 printable ASCII characters on one line.');
-}
-function parsePaths(text) {
-    const lines = text.split('\n').map((line) => line.trim());
-    return [...new Set(lines.filter((line) => line !== ''))];
-}
-function parsePath(text, name, workspace) {
-    // eslint-disable-next-line no-control-regex
-    if (/[\u0000-\u001f\u007f]/.test(text)) {
-        throw new Problem(`\`${name}\` holds a control character ("${(0,src_text/* clean */.uH)(text, 200)}").`);
-    }
-    if (/^~(?:\/|$)/.test(text)) {
-        throw new Problem(`\`${name}\` begins with ~, which only a shell understands; write it out.`);
-    }
-    return external_node_path_default().resolve(workspace, text);
-}
-function parseValuesKey(text) {
-    if (chart_values/* keyPattern */._.test(text) && text.length <= 200)
-        return text;
-    throw new Problem(`\`values-key\` is a name, or names with dots between them, such as docs.staticExport ("${(0,src_text/* clean */.uH)(text, 80)}").`);
-}
-/** Kept as written, since it may hold `{sha256}`; read as a URL only to find mistakes. */
-function parseValuesBundleUrl(text) {
-    const url = URL.parse(text.replaceAll('{sha256}', '0'.repeat(64)));
-    if (/^[\x21-\x7e]+$/.test(text) && url && /^https?:$/.test(url.protocol))
-        return text;
-    throw new Problem(`\`values-bundle-url\` is not an http address in printable ASCII ("${(0,src_text/* clean */.uH)(text, 200)}").`);
-}
-function decimal(min, max, unit) {
-    return (text, name) => {
-        const value = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : NaN;
-        if (value > 0 && value >= min && value <= max)
-            return value;
-        const range = min === 0 ? `above 0 and at most ${max}` : `from ${min} to ${max}`;
-        throw new Problem(`\`${name}\` is a number of ${unit} ${range}, without a unit ("${(0,src_text/* clean */.uH)(text, 40)}").`);
-    };
-}
-/** The booleans of YAML 1.2's core schema, as `core.getBooleanInput` reads them. */
-function parseBoolean(text, name) {
-    if (/^(?:true|True|TRUE)$/.test(text))
-        return true;
-    if (/^(?:false|False|FALSE)$/.test(text))
-        return false;
-    throw new Problem(`\`${name}\` is true or false ("${(0,src_text/* clean */.uH)(text, 40)}").`);
-}
-
-// EXTERNAL MODULE: ./src/network.ts
-var src_network = __nccwpck_require__(9473);
-;// CONCATENATED MODULE: ./src/outputs.ts
-/** Every output; `action.yml` declares the same. */
-const outputNames = [
-    'bundleUrl',
-    'expiresAt',
-    'jobId',
-    'status',
-    'pageCount',
-    'sizeBytes',
-    'bundleFile',
-    'bundleSha256',
-    'siteDirectory',
-    'valuesFile',
-    'agentStatus',
-    'prLink',
-    'failureCode',
-];
-/** The value of every output, empty where it does not apply. The link only of a run that succeeded. */
-function toOutputs({ jobId, job, bundle, delivery, agentJob }, failure) {
-    const link = failure ? undefined : bundle;
-    return {
-        bundleUrl: link?.url.href ?? '',
-        expiresAt: link?.expiresAt ?? '',
-        jobId: jobId ?? '',
-        status: job?.status ?? '',
-        pageCount: job?.pageCount?.toString() ?? '',
-        sizeBytes: (delivery.sizeBytes ?? bundle?.sizeBytes)?.toString() ?? '',
-        bundleFile: delivery.bundleFile ?? '',
-        bundleSha256: delivery.bundleSha256 ?? '',
-        siteDirectory: delivery.siteDirectory ?? '',
-        valuesFile: delivery.valuesFile ?? '',
-        agentStatus: agentJob?.status ?? '',
-        prLink: agentJob?.prLink ?? '',
-        failureCode: failure?.code ?? '',
-    };
-}
-
-;// CONCATENATED MODULE: ./src/receipt.ts
-function emptyReceipt() {
-    return {
-        jobId: undefined,
-        job: undefined,
-        bundle: undefined,
-        delivery: {},
-        agentJob: undefined,
-        samples: [],
-        phaseMs: new Map(),
-    };
-}
-
-;// CONCATENATED MODULE: ./src/report.ts
-/** Of the 4,096 characters after which the runner cuts an annotation, what the rest of it leaves. */
-const maxMessageLength = 2_400;
-/** The annotation of a failed run: what failed, on which job, what was tried, what to do next. */
-function toAnnotation(failure, receipt) {
-    const { message, serverSaid, tried, advice } = failure;
-    const outlook = toOutlook(failure, receipt);
-    const lines = [
-        shorten(message),
-        serverSaid === undefined ? undefined : `The service said: "${serverSaid}"`,
-        tried === undefined ? undefined : `Given up after ${tried}.`,
-        `What to do: ${advice}`,
-        outlook && `${outlook.text} Run this step again with:\n    job-id: ${outlook.jobId}`,
-        outlook || receipt.jobId === undefined ? undefined : `Export job: ${receipt.jobId}`,
-    ];
-    return lines.filter((line) => line !== undefined).join('\n');
-}
-function shorten(message) {
-    if (message.length <= maxMessageLength)
-        return message;
-    return `${message.slice(0, maxMessageLength).toWellFormed()}…`;
-}
-/** What is left to build on after a failure: undefined when no job was seen, or nothing is to be expected of it. */
-function toOutlook({ code }, { jobId, job }) {
-    if (jobId === undefined || job === undefined)
-        return undefined;
-    if (code === 'job-failed' || code === 'not-found')
-        return undefined;
-    const text = job.status === 'completed'
-        ? `Export job ${jobId} has completed and stays available.`
-        : `Export job ${jobId} keeps running on the service.`;
-    return { jobId, text };
-}
-
-;// CONCATENATED MODULE: ./src/agent-job.ts
-/** The agent job: a look at its status and its pull request, beside the export and never in its way. */
-
-
-
-/** "A client polls the agent job lookup until status is completed, archived or failed" (admin-api.md, 3.1). */
-const finalStatuses = new Set(['completed', 'archived', 'failed']);
-/**
- * Follows an agent job: with `wait` until it ends, else by one look, and a second one when the export has
- * ended and the job had not. Whatever goes wrong is a warning: this never rejects.
- */
-async function followAgentJob(request, exportEnded, dependencies) {
-    const { client, clock, log, deadline, signal, onAgentJob } = dependencies;
-    try {
-        const startedMs = clock.nowMs();
-        const look = async () => {
-            const reply = await client.readAgentJob(request.projectId, request.jobId, request.wait);
-            const job = toAgentJob(reply, log);
-            onAgentJob(job);
-            return job;
-        };
-        let job = await look();
-        if (!request.wait && !agent_job_hasEnded(job)) {
-            await exportEnded;
-            job = await look();
-        }
-        if (request.wait && !agent_job_hasEnded(job))
-            log.info(`Agent job ${request.jobId}: ${job.status}`);
-        while (request.wait && !agent_job_hasEnded(job)) {
-            const elapsedMs = clock.nowMs() - startedMs;
-            const delayMs = nextPollDelayMs(elapsedMs, dependencies.pollIntervalMs, dependencies.random());
-            if (delayMs >= deadline.remainingMs()) {
-                log.warning(`Agent job ${request.jobId} is still ${job.status}; the time for waiting is over. The export is not affected.`);
-                break;
-            }
-            await clock.sleep(delayMs, signal);
-            job = await look();
-        }
-        log.info(`Agent job ${request.jobId}: ${job.status}${job.prLink ? `, ${job.prLink}` : ''}`);
-        await addPullRequest(job, dependencies);
-    }
-    catch (error) {
-        if (signal.aborted)
-            return;
-        const { message, serverSaid, advice } = (0,errors/* toFailure */.w2)(error);
-        const said = serverSaid === undefined ? '' : ` The service said: "${serverSaid}"`;
-        log.warning(`The agent job could not be looked up. ${message}${said} ${advice}`);
-    }
-}
-function agent_job_hasEnded({ status }) {
-    return finalStatuses.has(status);
-}
-function toAgentJob(reply, log) {
-    const { prLink } = reply;
-    const link = typeof prLink === 'string' ? toPullRequestLink(prLink) : undefined;
-    if (typeof prLink === 'string' && !link) {
-        log.warning('The pull request link of the agent job is not a plain https link; it is left out.');
-    }
-    return { status: (0,src_text/* clean */.uH)(reply.status, 40), prLink: link?.href, pullRequest: undefined };
-}
-function toPullRequestLink(link) {
-    const url = (0,src_text/* clean */.uH)(link, 2_000) === link ? URL.parse(link) : null;
-    if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '')
-        return undefined;
-    return url;
-}
-/** Nicer words for a link are not worth a longer wait. */
-const maxReadMs = 10_000;
-/** Reads title and state where the host allows it; elsewhere the plain link is enough. */
-async function addPullRequest(job, dependencies) {
-    const address = job.prLink && pullRequestAddress(new URL(job.prLink), dependencies.serverUrl);
-    if (!address)
-        return;
-    const { clock, deadline, signal, readPullRequest } = dependencies;
-    const patience = new AbortController();
-    const stopTimer = clock.timer(Math.min(maxReadMs, deadline.remainingMs()), () => {
-        patience.abort(new Error('no answer in time'));
-    });
-    try {
-        const pullRequest = await readPullRequest(address, AbortSignal.any([signal, patience.signal]));
-        dependencies.onAgentJob({ ...job, pullRequest });
-    }
-    catch (error) {
-        const reason = Error.isError(error) ? error.message : String(error);
-        dependencies.log.debug(`The pull request could not be read: ${(0,src_text/* clean */.uH)(reason, 200)}`);
-    }
-    finally {
-        stopTimer();
-    }
-}
-/** Owner, repository and number of a pull request on that server; undefined for anything else. */
-function pullRequestAddress(link, serverUrl) {
-    if (link.host !== serverUrl.host)
-        return undefined;
-    const match = /^\/([\w.-]+)\/([\w.-]+)\/pull\/(\d{1,9})\/?$/.exec(link.pathname);
-    const [, owner, repo, number] = match ?? [];
-    if (owner === undefined || repo === undefined)
-        return undefined;
-    return { owner, repo, number: Number(number) };
-}
-
-// EXTERNAL MODULE: ./src/bundle.ts
-var bundle = __nccwpck_require__(7827);
-;// CONCATENATED MODULE: ./src/client.ts
-const schemas = () => Promise.all(/* import() */[__nccwpck_require__.e(691), __nccwpck_require__.e(11)]).then(__nccwpck_require__.bind(__nccwpck_require__, 9011));
-const unknownJobAdvice = 'There is no such job for this key: it may have been deleted, or belong to another organisation. Is `base-url` the root of the Admin API, without /v1?';
-const busyAdvice = 'The service is busy with this job. Run again with `job-id` in a while.';
-/** What may have been started unseen makes some ways out better than others. */
-function startAdvice(code, unknownFates) {
-    const unseen = unknownFates > 0
-        ? ' If an export was started unseen, its job id is known only to the service: a new one may run beside it.'
-        : '';
-    switch (code) {
-        case 'bad-request':
-            return 'Check `domain` (a host name of a site that this key may export), `paths` (page paths, one a line) and `version`.';
-        case 'conflict':
-            return unknownFates > 0
-                ? 'Another export of this site is running, and the first request of this run probably started it. Wait until it has ended, then run again.'
-                : 'Another export of this site is running. Find its job id in the run that started it and pass it as `job-id`, or wait until it has ended.';
-        case 'rate-limited':
-            return 'Exports are limited in number by the hour: wait, or attach to a finished export with `job-id`.';
-        case 'timeout':
-            return `Raise \`timeout-minutes\`, or find out why the Admin API is slow.${unseen}`;
-        case 'cancelled':
-            return `Run again when you are ready.${unseen}`;
-        default:
-            return undefined;
-    }
-}
-function createClient(http) {
-    return {
-        startExport: ({ domain, version, paths }) => http.request({
-            purpose: 'start the export',
-            method: 'POST',
-            path: ['v1', 'static-export', 'jobs'],
-            body: {
-                domain,
-                ...(version === undefined ? {} : { version }),
-                ...(paths.length === 0 ? {} : { paths }),
-            },
-            maxTryMs: 45_000,
-            retry: { maxTries: 4, minPersistenceMs: 0, repeatable: false },
-            decode: async (json) => (await schemas()).startedExportJob.parse(json),
-            advice: startAdvice,
-        }),
-        readExport: (jobId, justStarted) => http.request({
-            purpose: 'read the status of the export',
-            method: 'GET',
-            path: ['v1', 'static-export', 'jobs', jobId],
-            maxTryMs: 30_000,
-            retry: {
-                maxTries: 8,
-                minPersistenceMs: 5 * 60_000,
-                repeatable: true,
-                ...(justStarted ? { notYet: { status: 404, graceMs: 30_000 } } : {}),
-            },
-            decode: async (json) => (await schemas()).exportJob.parse(json),
-            advice: (code) => ({ 'not-found': unknownJobAdvice, conflict: busyAdvice })[code],
-        }),
-        createBundle: (jobId) => http.request({
-            purpose: 'get the download link of the bundle',
-            method: 'POST',
-            path: ['v1', 'static-export', 'jobs', jobId, 'bundle'],
-            maxTryMs: 180_000, // packaging may happen while we wait
-            retry: {
-                maxTries: 5,
-                minPersistenceMs: 0,
-                repeatable: true, // "Calling it again returns a fresh link" (admin-api.md, section 4.4)
-                notYet: { status: 409, graceMs: 60_000 },
-            },
-            decode: async (json) => (await schemas()).bundle.parse(json),
-            advice(code) {
-                if (code === 'not-found')
-                    return unknownJobAdvice;
-                if (code !== 'conflict')
-                    return undefined;
-                return 'The service says that the job has not finished, though its status was `completed`. Run again with `job-id` in a while.';
-            },
-        }),
-        readAgentJob: (projectId, jobId, patient) => http.request({
-            purpose: 'read the agent job',
-            method: 'GET',
-            path: ['v2', 'agent', projectId, 'job', jobId],
-            maxTryMs: 20_000,
-            retry: {
-                maxTries: 3,
-                minPersistenceMs: 0,
-                repeatable: true,
-                // A side dish may not hold up the link.
-                ...(patient ? {} : { maxTotalMs: 60_000 }),
-            },
-            decode: async (json) => (await schemas()).agentJob.parse(json),
-            advice: (code) => code === 'not-found'
-                ? 'Check `agent-project-id` (the API keys page of the dashboard shows it) and `agent-job-id`.'
-                : undefined,
-        }),
-        serverWallMs: () => http.serverWallMs(),
-    };
-}
-
-// EXTERNAL MODULE: ./src/clock.ts
-var src_clock = __nccwpck_require__(9373);
-// EXTERNAL MODULE: ./src/outcome.ts
-var src_outcome = __nccwpck_require__(4671);
-// EXTERNAL MODULE: ./src/retry.ts
-var retry = __nccwpck_require__(9809);
-;// CONCATENATED MODULE: ./src/http.ts
-
-
-
-
-
-
-const maxJsonBytes = 1024 * 1024;
-const tolerableSkewMs = 120_000;
-function createHttp(dependencies) {
-    const { baseUrl, apiKey, network, clock, log, deadline, signal } = dependencies;
-    let serverDate;
-    let skewReported = false;
-    return { request, serverWallMs };
-    async function request(operation) {
-        const startedMs = clock.nowMs();
-        let unknownFates = 0;
-        for (let tries = 1;; tries += 1) {
-            const outcome = await tryOnce(operation);
-            if (outcome.ok)
-                return outcome.value;
-            const { fault } = outcome;
-            if ((0,retry/* isFateUnknown */.BT)(fault))
-                unknownFates += 1;
-            const elapsedMs = clock.nowMs() - startedMs;
-            const remainingMs = Math.min(deadline.remainingMs(), (operation.retry.maxTotalMs ?? Infinity) - elapsedMs);
-            const decision = (0,retry/* afterFailedTry */.RS)(operation.retry, {
-                fault,
-                tries,
-                unknownFates,
-                elapsedMs,
-                remainingMs,
-                random: dependencies.random(),
-            });
-            const { code, reason, serverSaid } = outcome;
-            if (!decision.retry) {
-                const ending = (0,src_outcome/* describeEnding */.be)(decision.why, fault, remainingMs);
-                const doubt = operation.retry.repeatable || unknownFates === 0 || code === 'conflict'
-                    ? ''
-                    : ' The service may have carried it out all the same.';
-                throw new errors/* Failure */.HR(code, `Could not ${operation.purpose}: ${reason}.${ending}${doubt}`, {
-                    serverSaid,
-                    tried: tries > 1 ? `${tries} tries in ${(0,units/* formatDuration */.a3)(elapsedMs)}` : undefined,
-                    advice: outcome.advice ?? operation.advice?.(code, unknownFates),
-                    cause: outcome.cause,
-                });
-            }
-            if (!operation.retry.repeatable && (0,retry/* isFateUnknown */.BT)(fault)) {
-                log.warning(`It is not known whether the service received the request to ${operation.purpose} (${reason}). It is sent once more: a second export may be running.`);
-            }
-            log.details(`Could not ${operation.purpose} yet: ${reason}; next try in ${(0,units/* formatDuration */.a3)(decision.delayMs)}`, [
-                `Try ${tries}, ${(0,units/* formatDuration */.a3)(elapsedMs)} after the first began`,
-                ...(serverSaid === undefined ? [] : [`The service said: "${serverSaid}"`]),
-            ]);
-            await clock.sleep(decision.delayMs, signal);
-        }
-    }
-    async function tryOnce(operation) {
-        signal.throwIfAborted();
-        const patience = new AbortController();
-        const tryMs = Math.min(operation.maxTryMs, deadline.remainingMs());
-        if (tryMs <= 0) {
-            const reason = 'the time of this step (`timeout-minutes`) is over';
-            const fault = { kind: 'hopeless', delivered: false };
-            return { ok: false, fault, code: 'timeout', reason };
-        }
-        const stopTimer = clock.timer(tryMs, () => {
-            patience.abort();
-        });
-        try {
-            const reply = await network({
-                method: operation.method,
-                url: endpoint(baseUrl, operation.path),
-                // A fresh object each time: the client writes into it.
-                headers: {
-                    authorization: `Bearer ${apiKey}`,
-                    accept: 'application/json',
-                    ...(operation.body === undefined ? {} : { 'content-type': 'application/json' }),
-                },
-                ...(operation.body === undefined ? {} : { body: JSON.stringify(operation.body) }),
-                maxBodyBytes: maxJsonBytes,
-            }, AbortSignal.any([signal, patience.signal]));
-            noteServerDate(reply);
-            return await interpret(operation, { ...reply, headers: withoutKey(reply.headers) });
-        }
-        catch (error) {
-            if (signal.aborted)
-                throw inDoubt(operation, signal.reason);
-            if (patience.signal.aborted) {
-                return {
-                    ok: false,
-                    fault: { kind: 'silence' },
-                    code: 'timeout',
-                    reason: `${baseUrl.host} sent no whole reply within ${(0,units/* formatDuration */.a3)(tryMs)}`,
-                    ...(tryMs < operation.maxTryMs ? {} : { advice: src_outcome/* silenceAdvice */.Av }),
-                };
-            }
-            if (error instanceof src_network/* NetworkFault */.H6)
-                return (0,src_outcome/* outcomeOfNetworkFault */.ym)(error, baseUrl.host);
-            throw error;
-        }
-        finally {
-            stopTimer();
-        }
-    }
-    /** Whatever the service echoes, our key is not printed; a word of few letters might be anything else. */
-    function redact(text) {
-        if (apiKey.length < src_text/* shortestSecretLength */.hX)
-            return text;
-        return text.replaceAll(apiKey, '***').replaceAll(encodeURIComponent(apiKey), '***');
-    }
-    function withoutKey(headers) {
-        const entries = Object.entries(headers);
-        return Object.fromEntries(entries.map(([name, value]) => [name, typeof value === 'string' ? redact(value) : value]));
-    }
-    /** The strings of a body as they are once read, so that no way of escaping hides the key in one of them. */
-    function parseJson(body) {
-        return JSON.parse(body, (_name, value) => typeof value === 'string' ? redact(value) : value);
-    }
-    /** An abort in the middle of a request that has an effect: nobody knows whether it had. */
-    function inDoubt(operation, reason) {
-        if (operation.retry.repeatable || !(reason instanceof errors/* Failure */.HR))
-            return reason;
-        return new errors/* Failure */.HR(reason.code, `${reason.message} The request to ${operation.purpose} was under way, and may be carried out all the same.`, { advice: operation.advice?.(reason.code, 1) });
-    }
-    async function interpret(operation, reply) {
-        const { status, headers, body } = reply;
-        if (status !== 200 && status !== 201 && status !== 202) {
-            const retryAfterMs = (0,retry/* parseRetryAfterMs */.oR)(headers['retry-after'], serverWallMs());
-            return (0,src_outcome/* outcomeOfStatus */.Ss)(reply, parseJson, retryAfterMs);
-        }
-        const encoding = headers['content-encoding'];
-        if (encoding !== undefined && encoding !== 'identity') {
-            return (0,src_outcome/* unusable */._P)(`the reply is encoded as ${(0,src_text/* clean */.uH)(encoding, 20)}, which was not asked for`);
-        }
-        let json;
-        try {
-            json = parseJson(body);
-        }
-        catch {
-            const reason = `the reply is not JSON but ${(0,src_outcome/* describeBody */.MP)(reply)}`;
-            return { ok: false, fault: { kind: 'unreadable' }, code: 'protocol', reason };
-        }
-        try {
-            return { ok: true, value: await operation.decode(json) };
-        }
-        catch (error) {
-            const reason = `the reply is JSON, but not as the Admin API writes it (${(0,src_outcome/* shapeProblem */.jn)(error)})`;
-            // A start that was answered oddly was carried out: repeating it would only start another.
-            return operation.retry.repeatable
-                ? { ok: false, fault: { kind: 'unreadable' }, code: 'protocol', reason }
-                : (0,src_outcome/* unusable */._P)(reason);
-        }
-    }
-    function noteServerDate(reply) {
-        const wallMs = (0,retry/* parseHttpDateMs */.kB)(reply.headers.date);
-        if (wallMs === undefined)
-            return;
-        serverDate = { wallMs, atMs: clock.nowMs() };
-        const skewMs = wallMs - clock.wallMs();
-        if (Math.abs(skewMs) <= tolerableSkewMs || skewReported)
-            return;
-        skewReported = true;
-        const direction = skewMs > 0 ? 'behind' : 'ahead of';
-        log.warning(`The clock of this runner is ${(0,units/* formatDuration */.a3)(Math.abs(skewMs))} ${direction} that of the Admin API; times are reckoned by the API's clock.`);
-    }
-    function serverWallMs() {
-        if (serverDate === undefined)
-            return clock.wallMs();
-        return serverDate.wallMs + (clock.nowMs() - serverDate.atMs);
-    }
-}
-function endpoint(baseUrl, path) {
-    const url = new URL(baseUrl);
-    url.pathname = [url.pathname.replace(/\/+$/, ''), ...path.map(encodeURIComponent)].join('/');
-    return url;
-}
-
-;// CONCATENATED MODULE: ./src/progress.ts
-
-
-const longestSilenceMs = 60_000;
-/** A look this long after the last line is logged, changed or not: it is fresher than what a minute's silence would repeat. */
-const refreshMs = 45_000;
-const worthALinePoints = 5;
-const worthALineMs = 15_000;
-const stallMs = 5 * 60_000;
-const bigStepBackPoints = 20;
-function createProgress(log, clock) {
-    const startedMs = clock.nowMs();
-    const samples = [];
-    let job;
-    let waitingFor = 'the Admin API';
-    let changedMs = startedMs;
-    let logged = { job: undefined, atMs: startedMs };
-    return { see, waitFor, keepAlive, samples };
-    function waitFor(what) {
-        waitingFor = what;
-    }
-    function see(seen) {
-        const before = job;
-        job = seen;
-        waitingFor = undefined;
-        const nowMs = clock.nowMs();
-        if (!before || isChange(before, seen))
-            changedMs = nowMs;
-        samples.push({ atMs: nowMs - startedMs, percent: seen.percent, pageCount: seen.pageCount });
-        warnOfOddities(before, seen, nowMs);
-        if (isWorthALine(seen, nowMs))
-            report(nowMs);
-    }
-    async function keepAlive(signal) {
-        while (!signal.aborted) {
-            const quietMs = clock.nowMs() - logged.atMs;
-            try {
-                await clock.sleep(longestSilenceMs - quietMs, signal);
-            }
-            catch {
-                return;
-            }
-            const nowMs = clock.nowMs();
-            if (nowMs - logged.atMs >= longestSilenceMs)
-                report(nowMs);
-        }
-    }
-    function isWorthALine(seen, nowMs) {
-        const last = logged.job;
-        if (!last || last.status !== seen.status)
-            return true;
-        if (nowMs - logged.atMs >= refreshMs)
-            return true;
-        if (!isChange(last, seen))
-            return false;
-        // Without a percentage, the number of pages is all there is to show.
-        if (seen.percent === undefined)
-            return nowMs - logged.atMs >= worthALineMs;
-        return Math.abs(seen.percent - (last.percent ?? 0)) >= worthALinePoints;
-    }
-    function report(nowMs) {
-        const facts = job && waitingFor === undefined
-            ? [...describe(job), ...describeSpeed(job, samples, nowMs - changedMs)]
-            : [`waiting for ${waitingFor ?? ''}`];
-        log.info(`[${(0,units/* formatElapsed */.C7)(nowMs - startedMs)}] ${facts.join(' · ')}`);
-        logged = { job, atMs: nowMs };
-    }
-    function warnOfOddities(before, seen, nowMs) {
-        if (nowMs - changedMs >= stallMs) {
-            log.warning(`The export has shown no progress for ${(0,units/* formatDuration */.a3)(stallMs)}. The wait goes on until \`timeout-minutes\` is over.`);
-        }
-        if (before?.status === 'running' && seen.status === 'queued') {
-            log.warning('The export went back from running to queued; the service started it anew.');
-        }
-        else if ((before?.percent ?? 0) - (seen.percent ?? 100) > bigStepBackPoints) {
-            log.warning(`The progress of the export fell by more than ${bigStepBackPoints} points.`);
-        }
-    }
-}
-function isChange(before, after) {
-    return (before.status !== after.status ||
-        before.percent !== after.percent ||
-        before.pageCount !== after.pageCount);
-}
-function describe(job) {
-    const facts = [job.status];
-    if (job.status === 'queued' && !job.pageCount)
-        return facts;
-    if (job.percent !== undefined)
-        facts.push(`${Math.floor(job.percent)} %`);
-    if (job.pageCount !== undefined)
-        facts.push((0,units/* count */.U9)(job.pageCount, 'page'));
-    return facts;
-}
-/** How fast the job is and how long it will take, or for how long nothing has happened. */
-function describeSpeed(job, samples, stillMs) {
-    if (hasEnded(job))
-        return [];
-    if (stillMs >= refreshMs)
-        return [`no change for ${(0,units/* formatDuration */.a3)(stillMs)}`];
-    const { pagesPerSecond, remainingMs } = estimate(samples);
-    return [
-        ...(pagesPerSecond === undefined ? [] : [formatRate(pagesPerSecond)]),
-        ...(remainingMs === undefined ? [] : [`about ${(0,units/* formatDuration */.a3)(remainingMs)} left`]),
-    ];
-}
-function formatRate(pagesPerSecond) {
-    const [rate, unit] = pagesPerSecond >= 1 ? [pagesPerSecond, 'pages/s'] : [pagesPerSecond * 60, 'pages/min'];
-    return `${rate >= 9.95 ? rate.toFixed(0) : rate.toFixed(1)} ${unit}`;
-}
-/** How fast the export is, over the last third of its time or a minute, and how long it will take if it stays so. */
-function estimate(samples) {
-    const last = samples.at(-1);
-    // A short window follows changes, a long one keeps few and far pages from swinging the figures.
-    const windowMs = last && Math.max(60_000, last.atMs / 3);
-    const first = last && samples.find(({ atMs }) => atMs >= last.atMs - (windowMs ?? 0));
-    const spanMs = last && first ? last.atMs - first.atMs : 0;
-    if (!last || !first || spanMs <= 0)
-        return { pagesPerSecond: undefined, remainingMs: undefined };
-    const pages = (last.pageCount ?? 0) - (first.pageCount ?? 0);
-    const points = (last.percent ?? 0) - (first.percent ?? 0);
-    return {
-        pagesPerSecond: pages > 0 ? (pages / spanMs) * 1000 : undefined,
-        remainingMs: points > 0 && last.percent !== undefined
-            ? ((100 - last.percent) / points) * spanMs
-            : undefined,
-    };
-}
-
-;// CONCATENATED MODULE: ./src/run.ts
-/** The story of a run: start or attach, wait, look at the agent job, mint the link, deliver the bundle. */
-
-
-
-
-
-
-
-
-
-
-/** The agent job may not use up the time that the link needs: so much is kept of it, or a quarter. */
-const keptForLinkMs = 60_000;
-/**
- * Runs the whole export and notes in the receipt what it learns, so that a failure leaves it filled as far
- * as the run came.
- *
- * @throws Failure, see errors.ts
- */
-async function run(inputs, dependencies, receipt) {
-    const { clock, log } = dependencies;
-    const { pollIntervalMs } = inputs;
-    const startedMs = clock.nowMs();
-    const deadline = (0,src_clock/* deadlineIn */._)(inputs.timeoutMs, clock);
-    const progress = createProgress(log, clock);
-    receipt.samples = progress.samples;
-    const ending = new AbortController(); // ends what runs beside the export
-    const signal = AbortSignal.any([dependencies.signal, ending.signal]);
-    const http = { ...dependencies, baseUrl: inputs.baseUrl, apiKey: inputs.apiKey };
-    const client = createClient(createHttp({ ...http, deadline }));
-    const keepAlive = progress.keepAlive(signal);
-    const exportEnd = Promise.withResolvers();
-    let followed;
-    try {
-        const { id, started } = await startOrAttach();
-        receipt.jobId = id;
-        receipt.job = started;
-        dependencies.onJobId(id);
-        if (inputs.agentJob) {
-            followed = followAgentJob(inputs.agentJob, exportEnd.promise, agentDependencies());
-        }
-        await waitForEnd(id, started);
-        exportEnd.resolve(undefined);
-        progress.waitFor('the agent job');
-        await followed;
-        progress.waitFor('the link');
-        receipt.bundle = await timed('link', () => mintLink(id));
-        logLink(receipt.bundle);
-        if (targetsOf(inputs.delivery).length > 0)
-            await deliverTo(id, receipt.bundle);
-    }
-    finally {
-        ending.abort();
-        exportEnd.resolve(undefined);
-        await Promise.all([followed, keepAlive]);
-    }
-    async function startOrAttach() {
-        const { domain = '', jobId, version, paths } = inputs;
-        if (jobId !== undefined) {
-            log.info(`Attached to export job ${jobId}`);
-            return { id: jobId, started: undefined };
-        }
-        const reply = await timed('start', () => client.startExport({ domain, version, paths }));
-        const started = toStartedJob(reply, log);
-        log.info(`Export of ${domain} started: job ${started.id}`);
-        return { id: started.id, started };
-    }
-    async function waitForEnd(id, started) {
-        let phaseStartedMs = clock.nowMs();
-        const endPhase = ({ status }) => {
-            const phase = status === 'queued' ? 'queue' : 'rendering';
-            const nowMs = clock.nowMs();
-            receipt.phaseMs.set(phase, (receipt.phaseMs.get(phase) ?? 0) + nowMs - phaseStartedMs);
-            phaseStartedMs = nowMs;
-        };
-        try {
-            const job = await waitForExport(id, started, {
-                ...dependencies,
-                client,
-                deadline,
-                pollIntervalMs,
-                onJob(job) {
-                    if (receipt.job)
-                        endPhase(receipt.job);
-                    receipt.job = job;
-                    progress.see(job);
-                },
-            });
-            const pages = job.pageCount === undefined ? 'all pages' : (0,units/* count */.U9)(job.pageCount, 'page');
-            const duration = started ? ` in ${(0,units/* formatDuration */.a3)(clock.nowMs() - startedMs)}` : '';
-            log.info(`Export completed: ${pages}${duration} (job ${id})`);
-            if (job.pageCount === 0)
-                log.warning('The export has no page. Is anything published there?');
-        }
-        finally {
-            if (receipt.job && !hasEnded(receipt.job))
-                endPhase(receipt.job);
-        }
-    }
-    function mintLink(jobId) {
-        return (0,bundle/* mintBundle */.t)(jobId, {
-            client,
-            baseUrl: inputs.baseUrl,
-            log,
-            mask: inputs.maskBundleUrl ? dependencies.mask : undefined,
-        });
-    }
-    function logLink({ url, sizeBytes, expiresAtMs }) {
-        const size = sizeBytes === undefined ? '' : ` (${(0,units/* formatBytes */.z3)(sizeBytes)})`;
-        const lifeMs = expiresAtMs - client.serverWallMs();
-        log.info(`Bundle${size} at ${(0,src_link/* describeLink */.Ex)(url)}; the link works for ${(0,units/* formatDuration */.a3)(lifeMs)}, until ${(0,units/* formatUtc */.ay)(expiresAtMs)}`);
-    }
-    async function deliverTo(jobId, first) {
-        let bundle = first;
-        // Loaded here: a run that only hands over the link has no use for it, and starts sooner without.
-        const { deliver } = await Promise.all(/* import() */[__nccwpck_require__.e(118), __nccwpck_require__.e(180)]).then(__nccwpck_require__.bind(__nccwpck_require__, 2180));
-        await deliver(inputs.delivery, receipt.delivery, {
-            ...dependencies,
-            baseUrl: inputs.baseUrl,
-            deadline,
-            serverWallMs: () => client.serverWallMs(),
-            currentBundle: () => bundle,
-            async renewLink() {
-                bundle = await mintLink(jobId);
-                receipt.bundle = bundle;
-                return bundle;
-            },
-            timed(phase, work) {
-                progress.waitFor(phase === 'unpack' ? 'the pages to be unpacked' : 'the archive');
-                return timed(phase, work);
-            },
-        });
-    }
-    function agentDependencies() {
-        const keptMs = Math.min(keptForLinkMs, inputs.timeoutMs / 4);
-        const sooner = { remainingMs: () => Math.max(0, deadline.remainingMs() - keptMs) };
-        return {
-            ...dependencies,
-            client: createClient(createHttp({ ...http, deadline: sooner, signal })),
-            deadline: sooner,
-            signal,
-            pollIntervalMs,
-            onAgentJob(agentJob) {
-                receipt.agentJob = agentJob;
-            },
-        };
-    }
-    async function timed(phase, work) {
-        const phaseStartedMs = clock.nowMs();
-        try {
-            return await work();
-        }
-        finally {
-            receipt.phaseMs.set(phase, clock.nowMs() - phaseStartedMs);
-        }
-    }
-}
-
-;// CONCATENATED MODULE: ./src/summary.ts
-
-
-
-
-const phaseNames = {
-    start: 'start',
-    queue: 'waiting in the queue',
-    rendering: 'rendering',
-    link: 'link',
-    download: 'download',
-    unpack: 'unpacking',
-};
-/** The summary of a run as Markdown, on every outcome. Never holds the query of the link. */
-function toSummary(facts) {
-    const blocks = [
-        heading(facts),
-        facts.failure && failureBlock(facts.failure, facts.receipt),
-        table(facts),
-        chart(facts.receipt.samples),
-        againBlock(facts),
-    ];
-    return `${blocks.filter((block) => block !== undefined).join('\n\n')}\n`;
-}
-function heading({ inputs, receipt, failure }) {
-    const site = inputs?.domain ?? (receipt.jobId === undefined ? undefined : `job ${receipt.jobId}`);
-    const of = site === undefined ? '' : ` of ${(0,src_text/* escapeMarkdown */.FV)(site)}`;
-    if (!failure)
-        return `## ✅ Static export${of}`;
-    if (failure.code === 'cancelled')
-        return `## ⏹️ Static export${of}: cancelled`;
-    return `## ❌ Static export${of}: failed`;
-}
-function failureBlock(failure, receipt) {
-    const { code, message, serverSaid, tried, advice } = failure;
-    const outlook = toOutlook(failure, receipt);
-    const [what = '', ...items] = message.split('\n');
-    const lines = [
-        `> [!CAUTION]`,
-        `> **${escapeProse(what)}** (\`${code}\`)`,
-        ...items.map((item) => `> - ${escapeProse(item.replace(/^- /, ''))}`),
-        ...(serverSaid === undefined
-            ? []
-            : ['>', `> The service said: “${(0,src_text/* escapeMarkdown */.FV)(serverSaid)}”`]),
-        ...(tried === undefined ? [] : ['>', `> Given up after ${tried}.`]),
-        '>',
-        `> **What to do:** ${advice}`, // our own words, in Markdown
-        ...(outlook ? ['>', `> ${(0,src_text/* escapeMarkdown */.FV)(outlook.text)} The lines below pick it up.`] : []),
-    ];
-    return lines.join('\n');
-}
-/** A sentence of ours with outside text in it: escaped, but the names of inputs stay set as code. */
-function escapeProse(text) {
-    return (0,src_text/* escapeMarkdown */.FV)(text).replace(/&#96;([a-z-]+)&#96;/g, '<code>$1</code>');
-}
-function table(facts) {
-    const { receipt, inputs, startedWallMs, durationMs } = facts;
-    const { job, bundle, delivery, agentJob, phaseMs } = receipt;
-    if (!inputs)
-        return undefined;
-    const rows = [
-        ['Site', inputs.domain && (0,src_text/* escapeMarkdown */.FV)(inputs.domain)],
-        ['Version', inputs.version && (0,src_text/* escapeMarkdown */.FV)(inputs.version)],
-        ['Pages', pages(job?.pageCount, inputs.paths.length)],
-        ['Archive', archive(delivery.sizeBytes ?? bundle?.sizeBytes, delivery.bundleSha256)],
-        ['Unpacked', unpacked(delivery)],
-        [
-            'Link',
-            bundle &&
-                `works until **${(0,units/* formatUtc */.ay)(bundle.expiresAtMs)}**<br>${(0,src_text/* escapeMarkdown */.FV)((0,src_link/* describeLink */.Ex)(bundle.url))}`,
-        ],
-        ['Job', receipt.jobId && `<code>${(0,src_text/* escapeMarkdown */.FV)(receipt.jobId)}</code>${jobStatus(facts)}`],
-        ['Admin API', (0,src_text/* escapeMarkdown */.FV)(inputs.baseUrl.host)],
-        ['Agent job', agentJob && agentRow(agentJob)],
-        ['Took', duration(durationMs, phaseMs)],
-        ['When', (0,units/* formatUtc */.ay)(startedWallMs)],
-    ];
-    const [first = '', ...others] = rows.flatMap(([name, value]) => value ? [`| **${name}** | ${value} |`] : []);
-    // The first row is the head: Markdown has no table without one, and an empty one looks broken.
-    return [first, '| :-- | :-- |', ...others].join('\n');
-}
-function pages(pageCount, pathCount) {
-    if (pageCount === undefined)
-        return undefined;
-    return pathCount === 0 ? `${pageCount}` : `${pageCount} (${(0,units/* count */.U9)(pathCount, 'path')} asked for)`;
-}
-function archive(sizeBytes, sha256) {
-    if (sizeBytes === undefined)
-        return undefined;
-    return `${(0,units/* formatBytes */.z3)(sizeBytes)}${sha256 === undefined ? '' : `<br>sha256 <code>${sha256}</code>`}`;
-}
-function unpacked({ fileCount, unpackedBytes }) {
-    if (fileCount === undefined || unpackedBytes === undefined)
-        return undefined;
-    return `${(0,units/* count */.U9)(fileCount, 'file')}, ${(0,units/* formatBytes */.z3)(unpackedBytes)}`;
-}
-function jobStatus({ receipt: { job }, failure, inputs }) {
-    const attached = inputs?.jobId === undefined ? '' : ' (attached)';
-    if (!failure || !job)
-        return attached;
-    const showPercent = job.percent !== undefined && job.status !== 'completed';
-    const percent = showPercent ? ` at ${Math.floor(job.percent)} %` : '';
-    return `${attached}, last seen ${(0,src_text/* escapeMarkdown */.FV)(job.status)}${percent}`;
-}
-function agentRow({ status, prLink, pullRequest }) {
-    if (prLink === undefined)
-        return `${(0,src_text/* escapeMarkdown */.FV)(status)}, no pull request`;
-    const title = pullRequest?.title.trim() ? pullRequest.title : prLink;
-    const state = pullRequest ? ` (${pullRequest.state})` : '';
-    return `${(0,src_text/* escapeMarkdown */.FV)(status)}: <a href="${(0,src_text/* escapeMarkdown */.FV)(prLink, 2_000)}">${(0,src_text/* escapeMarkdown */.FV)(title, 200)}</a>${state}`;
-}
-function duration(durationMs, phaseMs) {
-    const slowestMs = Math.max(...phaseMs.values());
-    const phases = [...phaseMs].map(([phase, ms]) => {
-        const text = `${phaseNames[phase]} ${(0,units/* formatDuration */.a3)(ms)}`;
-        return ms > 0 && ms === slowestMs ? `**${text}**` : text;
-    });
-    const detail = phases.length === 0 ? '' : ` (${phases.join(', ')})`;
-    return `${(0,units/* formatDuration */.a3)(durationMs)}${detail}`;
-}
-/** The default line is all but invisible on white; this green reads on light and dark pages. */
-const chartStyle = '%%{init: {"xyChart": {"height": 300}, "themeVariables": {"xyChart": {"plotColorPalette": "#2ea043"}}}}%%';
-const fewestSamples = 5;
-const chartPoints = 20;
-/** The progress over time; the chart type spaces its points evenly, so they are interpolated. */
-function chart(samples) {
-    const points = samples.flatMap(({ atMs, percent }) => percent === undefined ? [] : [{ atMs, percent }]);
-    const first = points[0];
-    const last = points.at(-1);
-    if (points.length < fewestSamples || !first || !last || last.atMs - first.atMs < 1_000) {
-        return undefined;
-    }
-    const spanMs = last.atMs - first.atMs;
-    const values = Array.from({ length: chartPoints + 1 }, (_, index) => {
-        const atMs = first.atMs + (spanMs * index) / chartPoints;
-        const nextIndex = points.findIndex((point) => point.atMs >= atMs);
-        const next = points[nextIndex] ?? last;
-        const previous = points[nextIndex - 1] ?? next;
-        const share = next === previous ? 0 : (atMs - previous.atMs) / (next.atMs - previous.atMs);
-        return Math.round(previous.percent + (next.percent - previous.percent) * share);
-    });
-    const [unit, unitMs] = spanMs > 180_000 ? ['minutes', 60_000] : ['seconds', 1_000];
-    const axis = (atMs) => Math.round((atMs / unitMs) * 10) / 10;
-    return [
-        '```mermaid',
-        chartStyle,
-        'xychart-beta',
-        '  title "Progress of the export"',
-        `  x-axis "${unit}" ${axis(first.atMs)} --> ${axis(last.atMs)}`,
-        '  y-axis "percent" 0 --> 100',
-        `  line [${values.join(', ')}]`,
-        '```',
-    ].join('\n');
-}
-/** The lines that resume a wait, or mint a fresh link for the same export. */
-function againBlock({ receipt, inputs, failure }) {
-    const outlook = failure && toOutlook(failure, receipt);
-    if (!inputs || receipt.jobId === undefined || (failure && !outlook))
-        return undefined;
-    const title = failure
-        ? 'Pick this export up again'
-        : 'Get a fresh link for this export, also after this one has expired';
-    return [
-        `<details${failure ? ' open' : ''}><summary>${title}</summary>`,
-        '',
-        '```yaml',
-        'with:',
-        '  api-key: ${{ secrets.ADMIN_API_KEY }} # your secret',
-        `  base-url: ${inputs.baseUrl.href.replace(/\/$/, '')}`,
-        `  job-id: ${receipt.jobId}`,
-        '```',
-        '',
-        '</details>',
-    ].join('\n');
-}
-
-;// CONCATENATED MODULE: ./src/action.ts
-
-
-
-
-
-
-
-
-
-
-
-/** Prepares a run; nothing is sent before `run`. */
-function createAction(dependencies) {
-    const { runner, environment, clock } = dependencies;
-    const receipt = emptyReceipt();
-    const startedMs = clock.nowMs();
-    const startedWallMs = clock.wallMs();
-    // Read by itself, so that it holds also when another input is wrong.
-    const writesSummary = !/^(?:false|False|FALSE)$/.test(runner.input('summary').trim());
-    let inputs;
-    let reported = false;
-    return {
-        async run() {
-            try {
-                // Masked before anything can repeat it, also when it turns out to be no key.
-                const apiKey = runner.input('api-key').trim();
-                if (apiKey.length >= src_text/* shortestSecretLength */.hX)
-                    runner.mask(apiKey);
-                runner.checkOutputs();
-                inputs = readInputs((name) => runner.input(name), (message) => {
-                    runner.warning(message);
-                }, {
-                    disk: dependencies.disk,
-                    workspace: environment['GITHUB_WORKSPACE'] || dependencies.machine.workingDirectory,
-                    home: dependencies.machine.homeDirectory,
-                });
-                assertWritable(targetsOf(inputs.delivery), dependencies.disk);
-                if (inputs.githubToken.length >= src_text/* shortestSecretLength */.hX)
-                    runner.mask(inputs.githubToken);
-                logInputs(inputs);
-                await run(inputs, storyDependencies(inputs), receipt);
-                return report(undefined);
-            }
-            catch (error) {
-                return report((0,errors/* toFailure */.w2)(error));
-            }
-        },
-        fail(error) {
-            report((0,errors/* toFailure */.w2)(error));
-        },
-    };
-    /** Outputs first, since they are what other steps wait for; the annotation last, where people look. */
-    function report(failure) {
-        if (reported)
-            return 1;
-        reported = true;
-        const end = writeOutputs(failure);
-        if (writesSummary) {
-            const durationMs = clock.nowMs() - startedMs;
-            runner.summary(toSummary({ receipt, inputs, failure: end, startedWallMs, durationMs }));
-        }
-        if (!end)
-            return 0;
-        runner.error(`Static export: ${end.code}`, toAnnotation(end, receipt));
-        return 1;
-    }
-    /** What is written last wins over anything that was injected before; a link is not left beside a failure. */
-    function writeOutputs(failure) {
-        const unwritable = writeEach(failure);
-        if (failure || !unwritable)
-            return failure;
-        writeEach(unwritable);
-        return unwritable;
-    }
-    /** Writes every output that can be written, empty where it does not apply; returns the first problem. */
-    function writeEach(failure) {
-        let problem;
-        const outputs = toOutputs(receipt, failure);
-        for (const name of outputNames) {
-            try {
-                runner.output(name, outputs[name]);
-            }
-            catch (error) {
-                problem ??= (0,errors/* toFailure */.w2)(error);
-            }
-        }
-        return problem;
-    }
-    function storyDependencies({ githubToken: token }) {
-        const { network, storage, disk, machine, random, signal } = dependencies;
-        const serverUrl = URL.parse(environment['GITHUB_SERVER_URL'] ?? '');
-        const apiUrl = environment['GITHUB_API_URL'] ?? 'https://api.github.com';
-        return {
-            network,
-            storage,
-            disk,
-            platform: machine.platform,
-            temporaryDirectory: environment['RUNNER_TEMP'] || machine.temporaryDirectory,
-            clock,
-            random,
-            signal,
-            log: runner,
-            mask: (secret) => {
-                runner.mask(secret);
-            },
-            onJobId: (jobId) => {
-                runner.output('jobId', jobId);
-            },
-            serverUrl: serverUrl ?? new URL('https://github.com'),
-            readPullRequest: (address, readSignal) => dependencies.readPullRequest(address, { apiUrl, token, signal: readSignal }),
-        };
-    }
-    function logInputs(known) {
-        const route = (0,src_network/* routeTo */.Bv)(known.baseUrl, environment);
-        if (route.via === 'unusable-proxy') {
-            runner.warning('The proxy variable of the environment (HTTPS_PROXY or HTTP_PROXY) is not an http address: requests may pass it by, or fail.');
-        }
-        const { baseUrl, domain, jobId, version, paths, timeoutMs, pollIntervalMs, agentJob } = known;
-        const { bundleFile, siteDirectory, chartValues } = known.delivery;
-        const lines = [
-            `Admin API: ${baseUrl.host}${baseUrl.pathname === '/' ? '' : (0,src_text/* clean */.uH)(baseUrl.pathname)}`,
-            route.via === 'proxy' ? `Proxy: ${route.proxyHost}` : 'Proxy: none',
-            domain && `Domain: ${domain}`,
-            jobId && `Attach to job: ${jobId}`,
-            version && `Version: ${(0,src_text/* clean */.uH)(version)}`,
-            paths.length > 0 && `Paths: ${(0,src_text/* clean */.uH)(paths.join(', '))}`,
-            `Timeout: ${(0,units/* formatDuration */.a3)(timeoutMs)}`,
-            `Poll interval: ${pollIntervalMs === undefined ? 'adaptive' : (0,units/* formatDuration */.a3)(pollIntervalMs)}`,
-            bundleFile && `Archive to: ${(0,src_text/* clean */.uH)(bundleFile)}`,
-            siteDirectory && `Site to: ${(0,src_text/* clean */.uH)(siteDirectory)}`,
-            chartValues && `Chart values to: ${(0,src_text/* clean */.uH)(chartValues.file)} (${chartValues.key})`,
-            agentJob && `Agent job: ${agentJob.jobId}${agentJob.wait ? ' (wait until it ends)' : ''}`,
-        ];
-        runner.details('Inputs', lines.filter((line) => typeof line === 'string'));
-    }
-}
-
-
-/***/ }),
-
 /***/ 7827:
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
@@ -30299,850 +28704,28 @@ function freeSpace(target) {
 
 /***/ }),
 
-/***/ 3916:
-/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   HR: () => (/* binding */ Failure),
-/* harmony export */   w2: () => (/* binding */ toFailure)
-/* harmony export */ });
-/* unused harmony export failureCodes */
-/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8992);
-/** The closed list of ways in which a run can fail, each with its advice. */
-
-/** The values of the `failureCode` output. */
-const failureCodes = (/* unused pure expression or super */ null && ([
-    'config',
-    'environment',
-    'auth',
-    'forbidden',
-    'bad-request',
-    'not-found',
-    'conflict',
-    'rate-limited',
-    'server',
-    'network',
-    'timeout',
-    'tls',
-    'proxy',
-    'protocol',
-    'job-failed',
-    'expired',
-    'integrity',
-    'unsafe-archive',
-    'disk',
-    'cancelled',
-    'internal',
-]));
-/** An end of the run that we understand: a word of the closed list, what failed, and what to do next. */
-class Failure extends Error {
-    name = 'Failure';
-    code;
-    serverSaid;
-    tried;
-    advice;
-    constructor(code, what, details = {}) {
-        super(what, { cause: details.cause });
-        this.code = code;
-        this.serverSaid = details.serverSaid;
-        this.tried = details.tried;
-        this.advice = details.advice ?? generalAdvice[code];
-    }
-}
-const generalAdvice = {
-    config: 'Correct the inputs of this step; nothing was sent.',
-    environment: 'Run this action as a step of a workflow, on a runner that may write its own files and has room for them.',
-    auth: 'The API key may be wrong, revoked or expired (keys can have an end date). Create a new admin key on the API keys page of the dashboard and update the secret.',
-    forbidden: 'Four causes are known: static export is not enabled for the organisation, the key lacks the `write` scope, the address of this runner is outside the allowlist of the key (GitHub-hosted runners change theirs), or the site is behind a login.',
-    'bad-request': 'The service refused the request as it was; its answer tells why.',
-    'not-found': 'Is `base-url` the root of the Admin API, without /v1?',
-    conflict: 'Something else is going on at the service. Try again in a while.',
-    'rate-limited': 'There were too many requests. Wait, then try again.',
-    server: 'The Admin API has a problem of its own. Try again later.',
-    network: 'Check `base-url`, the DNS and the firewall of the runner, and whether it needs a proxy (`HTTPS_PROXY`).',
-    timeout: 'Raise `timeout-minutes`, or try again later.',
-    tls: 'On a runner behind a TLS proxy, or with a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file.',
-    proxy: 'Check `HTTPS_PROXY` and `NO_PROXY` on the runner, and the credentials in them.',
-    protocol: 'The answer is not one of the Admin API. Check `base-url`, and whether a proxy or a login page stands in between.',
-    'job-failed': 'Correct what the reason names in the documentation, then export again.',
-    expired: 'Run again with `job-id` to get a fresh link. If it happens again, check the clocks.',
-    integrity: 'Run again with `job-id` to fetch the archive once more.',
-    'unsafe-archive': 'The archive holds what a static site does not need. Report it to the service.',
-    disk: 'Make room or choose another path.',
-    cancelled: 'Run again when you are ready.',
-    internal: 'This is a mistake of the action. Please report it with the log of this step.',
-};
-/** Anything that was thrown as a failure: unknown errors become `internal`. */
-function toFailure(error) {
-    if (error instanceof Failure)
-        return error;
-    return new Failure('internal', `Unexpected error: ${(0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(describe(error))}`, { cause: error });
-}
-/** Anything can be thrown, also what cannot be made a string of. */
-function describe(error) {
-    try {
-        if (!Error.isError(error))
-            return String(error);
-        return error.message === '' ? error.name : `${error.name}: ${error.message}`;
-    }
-    catch {
-        return 'an unprintable value';
-    }
-}
-
-
-/***/ }),
-
-/***/ 3299:
-/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Ex: () => (/* binding */ describeLink),
-/* harmony export */   Fj: () => (/* binding */ secretsOf),
-/* harmony export */   U9: () => (/* binding */ isLoopback),
-/* harmony export */   YD: () => (/* binding */ parseTimestampMs),
-/* harmony export */   kD: () => (/* binding */ linkProblem),
-/* harmony export */   ok: () => (/* binding */ signedExpiryMs)
-/* harmony export */ });
-/* harmony import */ var node_net__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7030);
-/* harmony import */ var node_net__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_net__WEBPACK_IMPORTED_MODULE_0__);
-/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8992);
-/** Presigned links: where they may lead, how long they work, and what of them is secret. */
-
-
-/** The link without what is secret in it: host and path. */
-function describeLink(url) {
-    return (0,_text_js__WEBPACK_IMPORTED_MODULE_1__/* .clean */ .uH)(`${url.host}${url.pathname}`, 300);
-}
-/**
- * What is wrong with fetching from this link, judged by the literal address; names are not resolved.
- * Private networks are legitimate, since storage may be hosted by the client or air-gapped.
- */
-function linkProblem(url, baseUrl) {
-    const local = isLoopback(baseUrl.hostname);
-    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local)) {
-        return 'it is not an https link';
-    }
-    if (url.username !== '' || url.password !== '')
-        return 'it holds a user name';
-    if (isListed(linkLocal, url.hostname))
-        return 'it leads to a link-local address';
-    if (!local && (isLoopback(url.hostname) || isListed(unspecified, url.hostname))) {
-        return 'it leads to this machine itself';
-    }
-    return undefined;
-}
-// Mapped addresses (::ffff:127.0.0.1) are matched by BlockList.
-const loopback = new node_net__WEBPACK_IMPORTED_MODULE_0__.BlockList();
-loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-loopback.addAddress('::1', 'ipv6');
-// A connection to "no address" arrives at this machine too.
-const unspecified = new node_net__WEBPACK_IMPORTED_MODULE_0__.BlockList();
-unspecified.addSubnet('0.0.0.0', 8, 'ipv4');
-unspecified.addAddress('::', 'ipv6');
-const linkLocal = new node_net__WEBPACK_IMPORTED_MODULE_0__.BlockList();
-linkLocal.addSubnet('169.254.0.0', 16, 'ipv4');
-linkLocal.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6'); // the same behind NAT64
-linkLocal.addSubnet('fe80::', 10, 'ipv6');
-linkLocal.addAddress('fd00:ec2::254', 'ipv6'); // the metadata service of EC2 by IPv6
-/** Whether a host, as the URL parser writes it, is this machine by its literal name or address. */
-function isLoopback(hostname) {
-    const name = hostname.replace(/\.$/, '');
-    return name === 'localhost' || name.endsWith('.localhost') || isListed(loopback, hostname);
-}
-function isListed(list, hostname) {
-    const address = hostname.replace(/^\[(.*)\]$/, '$1');
-    const family = (0,node_net__WEBPACK_IMPORTED_MODULE_0__.isIP)(address);
-    return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6');
-}
-/**
- * Reads an RFC 3339 timestamp with a zone as epoch milliseconds; undefined for anything else, also for
- * days that do not exist, which JavaScript would carry into the next month.
- */
-function parseTimestampMs(value) {
-    if (typeof value !== 'string')
-        return undefined;
-    const match = /^(\d{4})-(\d{2})-(\d{2})T(?!24)\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/.exec(value);
-    if (!match)
-        return undefined;
-    const [, year, month, day] = match.map(Number);
-    const daysInMonth = new Date(Date.UTC(year ?? 0, month ?? 0, 0)).getUTCDate();
-    const timeMs = Date.parse(value);
-    return Number.isNaN(timeMs) || (day ?? 0) > daysInMonth ? undefined : timeMs;
-}
-const basicTimestamp = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/;
-/**
- * The end of the link by its own signature, in epoch milliseconds: `X-Amz-Date` plus `X-Amz-Expires`
- * (AWS SigV4 query form, also as Google Cloud Storage writes it).
- */
-function signedExpiryMs(url) {
-    for (const vendor of ['X-Amz', 'X-Goog']) {
-        const date = url.searchParams.get(`${vendor}-Date`) ?? '';
-        const expires = url.searchParams.get(`${vendor}-Expires`) ?? '';
-        if (!/^\d{1,9}$/.test(expires))
-            continue;
-        const signedMs = parseTimestampMs(date.replace(basicTimestamp, '$1-$2-$3T$4:$5:$6Z'));
-        if (signedMs !== undefined)
-            return signedMs + Number(expires) * 1000;
-    }
-    return undefined;
-}
-const secretParameters = new Set([
-    'x-amz-signature',
-    'x-amz-credential',
-    'x-amz-security-token',
-    'signature',
-    'sig',
-    'token',
-]);
-// Constants of many links, and dates: a mask on one of them would make the runner drop other outputs, such as
-// `expiresAt`.
-const publicParameters = /^(?:x-[a-z]+-)?(?:algorithm|date|expires|signedheaders)$/i;
-const isDate = (text) => /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(text);
-/** What must be hidden to keep a link from working: its whole query and the telling values, raw and decoded. */
-function secretsOf(url) {
-    const secrets = new Set();
-    const query = url.search.slice(1);
-    if (query === '')
-        return [];
-    secrets.add(query);
-    for (const pair of query.split('&')) {
-        const separator = pair.indexOf('=');
-        const name = pair.slice(0, separator);
-        const raw = pair.slice(separator + 1);
-        if (separator === -1 || raw === '' || publicParameters.test(name))
-            continue;
-        if (!secretParameters.has(name.toLowerCase()) && raw.length < 20)
-            continue;
-        const [decoded = raw] = new URLSearchParams(pair).values();
-        if (!isDate(decoded))
-            secrets.add(raw).add(decoded);
-    }
-    return [...secrets].filter(({ length }) => length >= _text_js__WEBPACK_IMPORTED_MODULE_1__/* .shortestSecretLength */ .hX);
-}
-
-
-/***/ }),
-
-/***/ 1730:
-/***/ ((module, __unused_webpack___webpack_exports__, __nccwpck_require__) => {
-
-__nccwpck_require__.a(module, async (__webpack_handle_async_dependencies__, __webpack_async_result__) => { try {
-/* harmony import */ var node_os__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8161);
-/* harmony import */ var node_os__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_os__WEBPACK_IMPORTED_MODULE_0__);
-/* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1708);
-/* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_1___default = /*#__PURE__*/__nccwpck_require__.n(node_process__WEBPACK_IMPORTED_MODULE_1__);
-/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(5178);
-/* harmony import */ var _clock_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(9373);
-/* harmony import */ var _disk_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(7310);
-/* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3916);
-/* harmony import */ var _network_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(9473);
-/* harmony import */ var _pull_request_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(5964);
-/* harmony import */ var _runner_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(2875);
-/** The entry: the real dependencies, the signals of the runner, and an exit code that cannot lie. */
-
-
-
-
-
-
-
-
-
-// A dependency of the proxy support warns of itself, in the middle of the log.
-(node_process__WEBPACK_IMPORTED_MODULE_1___default().noDeprecation) = true;
-// Until the last output is written this run is a failure, also when Node finds nothing left to do.
-(node_process__WEBPACK_IMPORTED_MODULE_1___default().exitCode) = 1;
-const cancelling = new AbortController();
-const action = (0,_action_js__WEBPACK_IMPORTED_MODULE_2__/* .createAction */ .V)({
-    runner: (0,_runner_js__WEBPACK_IMPORTED_MODULE_7__/* .connectRunner */ .J)((node_process__WEBPACK_IMPORTED_MODULE_1___default().env)),
-    environment: (node_process__WEBPACK_IMPORTED_MODULE_1___default().env),
-    network: _network_js__WEBPACK_IMPORTED_MODULE_6__/* .systemNetwork */ .E8,
-    storage: _network_js__WEBPACK_IMPORTED_MODULE_6__/* .systemStorage */ .FW,
-    disk: _disk_js__WEBPACK_IMPORTED_MODULE_4__/* .systemDisk */ .h,
-    machine: {
-        platform: (node_process__WEBPACK_IMPORTED_MODULE_1___default().platform),
-        workingDirectory: node_process__WEBPACK_IMPORTED_MODULE_1___default().cwd(),
-        homeDirectory: (0,node_os__WEBPACK_IMPORTED_MODULE_0__.homedir)(),
-        temporaryDirectory: (0,node_os__WEBPACK_IMPORTED_MODULE_0__.tmpdir)(),
-    },
-    clock: _clock_js__WEBPACK_IMPORTED_MODULE_3__/* .systemClock */ .m,
-    random: Math.random,
-    signal: cancelling.signal,
-    readPullRequest: _pull_request_js__WEBPACK_IMPORTED_MODULE_8__/* .readPullRequest */ .D,
-});
-/** The runner sends SIGINT, after 7.5 s SIGTERM, and kills 2.5 s later (actions/runner, ProcessInvoker.cs). */
-const longestGoodbyeMs = 1_500;
-function onCancel(signalName) {
-    const failure = new _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR('cancelled', `Cancelled by ${signalName}.`);
-    if (cancelling.signal.aborted)
-        onLostError(failure); // asked twice
-    cancelling.abort(failure);
-    setTimeout(() => {
-        action.fail(failure);
-        node_process__WEBPACK_IMPORTED_MODULE_1___default().exit(1);
-    }, longestGoodbyeMs);
-}
-node_process__WEBPACK_IMPORTED_MODULE_1___default().on('SIGINT', onCancel);
-node_process__WEBPACK_IMPORTED_MODULE_1___default().on('SIGTERM', onCancel);
-node_process__WEBPACK_IMPORTED_MODULE_1___default().on('SIGBREAK', onCancel);
-// A raw stack trace would be read by the runner as commands.
-function onLostError(error) {
-    action.fail(error);
-    node_process__WEBPACK_IMPORTED_MODULE_1___default().exit(1);
-}
-node_process__WEBPACK_IMPORTED_MODULE_1___default().on('uncaughtException', onLostError);
-node_process__WEBPACK_IMPORTED_MODULE_1___default().on('unhandledRejection', onLostError);
-// The reader of the log is gone; the outputs and the summary are not.
-node_process__WEBPACK_IMPORTED_MODULE_1___default().stdout.on('error', () => {
-    onLostError(new _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR('environment', 'The log of this step was closed.'));
-});
-const exitCode = await action.run();
-// A connection that hangs must not keep the process; what was printed is flushed first.
-node_process__WEBPACK_IMPORTED_MODULE_1___default().stdout.write('', () => node_process__WEBPACK_IMPORTED_MODULE_1___default().exit(exitCode));
-
-__webpack_async_result__();
-} catch(e) { __webpack_async_result__(e); } }, 1);
-
-/***/ }),
-
-/***/ 9473:
-/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Bv: () => (/* binding */ routeTo),
-/* harmony export */   E8: () => (/* binding */ systemNetwork),
-/* harmony export */   FW: () => (/* binding */ systemStorage),
-/* harmony export */   H6: () => (/* binding */ NetworkFault)
-/* harmony export */ });
-/* harmony import */ var _actions_http_client__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4942);
-
-/** A request that ended without a whole reply. The texts never hold a URL. */
-class NetworkFault extends Error {
-    name = 'NetworkFault';
-    kind;
-    /** The error code of Node (`ECONNRESET`), of its HTTP parser (`HPE_…`), or a name of ours. */
-    code;
-    /** Whether the request may have reached the service. */
-    delivered;
-    constructor(kind, code, message, { delivered, cause }) {
-        super(message, { cause });
-        this.kind = kind;
-        this.code = code;
-        this.delivered = delivered;
-    }
-}
-/** Enough of an error page to recognise it. */
-const maxErrorBodyBytes = 64 * 1024;
-/** The real network, for requests to the API. */
-const systemNetwork = ({ maxBodyBytes, ...request }, signal) => send(request, signal, async (message) => {
-    const status = message.statusCode ?? 0;
-    const success = status >= 200 && status < 300;
-    const body = await readBody(message, success ? maxBodyBytes : maxErrorBodyBytes, success);
-    return { status, headers: message.headers, body };
-});
-/** The real network, for downloads. */
-const systemStorage = (url, headers, signal) => send({ method: 'GET', url, headers }, signal, (message) => Promise.resolve({
-    status: message.statusCode ?? 0,
-    headers: message.headers,
-    chunks: readChunks(message, signal),
-}));
-async function* readChunks(message, signal) {
-    let sizeBytes = 0;
-    try {
-        for await (const chunk of message) {
-            sizeBytes += chunk.length;
-            yield chunk;
-        }
-    }
-    catch (error) {
-        signal.throwIfAborted();
-        throw bodyCut(message, sizeBytes, error);
-    }
-}
-/**
- * Sends a request and hands over the reply as soon as its headers are there. `@actions/http-client` brings
- * the proxy of the environment; what the client does wrong is switched off or done here: it follows
- * redirects with the key in hand, leaves a cut body hanging for ever, reads without limit and cannot be
- * aborted.
- */
-async function send(request, signal, receive) {
-    signal.throwIfAborted();
-    const abortWithSignal = {
-        prepareRequest(options) {
-            options.signal = signal;
-            // The client passes the brackets of an IPv6 literal on, which Node takes for a host name.
-            if (options.host)
-                options.host = options.host.replace(/^\[(.*)\]$/, '$1');
-        },
-        canHandleAuthentication: () => false,
-        handleAuthentication: () => Promise.reject(new Error('no authentication handler')),
-    };
-    const client = new _actions_http_client__WEBPACK_IMPORTED_MODULE_0__/* .HttpClient */ .Qq('static-export-action', [abortWithSignal], {
-        allowRedirects: false,
-        allowRetries: false,
-    });
-    // The signal ends the request, but not a proxy that was asked for a tunnel and keeps silent: hence the race.
-    const aborted = Promise.withResolvers();
-    const onAbort = () => {
-        aborted.reject(signal.reason);
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
-    const exchange = async () => {
-        const { method, url, body = null, headers } = request;
-        const { message } = await client.request(method, url.href, body, { ...headers });
-        return receive(message);
-    };
-    try {
-        return await Promise.race([exchange(), aborted.promise]);
-    }
-    catch (error) {
-        // The socket only says "aborted" or "socket hang up": what counts is why we pulled the plug.
-        signal.throwIfAborted();
-        throw error instanceof NetworkFault ? error : explain(error);
-    }
-    finally {
-        signal.removeEventListener('abort', onAbort);
-    }
-}
-function bodyCut(message, sizeBytes, cause) {
-    const of = message.headers['content-length'];
-    const amount = of === undefined ? `${sizeBytes} bytes` : `${sizeBytes} of ${Number(of)} bytes`;
-    const what = `the reply was cut off after ${amount}`;
-    return new NetworkFault('body-cut', 'ECONNRESET', what, { delivered: true, cause });
-}
-/** Reads to the end, to the limit, or to the point where the connection was lost. */
-function readBody(message, maxBytes, success) {
-    return new Promise((resolve, reject) => {
-        const chunks = [];
-        let sizeBytes = 0;
-        const finish = () => {
-            resolve(Buffer.concat(chunks)
-                .toString('utf8')
-                .replace(/^\ufeff/, ''));
-        };
-        const lost = (cause) => {
-            // Of an error reply the status is what counts; its text may end where it likes.
-            if (!success) {
-                finish();
-                return;
-            }
-            reject(bodyCut(message, sizeBytes, cause));
-        };
-        message.on('data', (chunk) => {
-            sizeBytes += chunk.length;
-            if (sizeBytes <= maxBytes) {
-                chunks.push(chunk);
-                return;
-            }
-            message.destroy();
-            if (success) {
-                const limit = `the reply is longer than ${Math.round(maxBytes / 1024)} KiB`;
-                reject(new NetworkFault('body-too-large', 'TOO_LARGE', limit, { delivered: true }));
-            }
-            else
-                finish();
-        });
-        message.on('end', () => {
-            if (message.complete)
-                finish();
-            else
-                lost();
-        });
-        message.on('error', lost);
-        message.on('close', lost);
-    });
-}
-const certificateCodes = /^(?:ERR_TLS_CERT_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/;
-const certificateTexts = {
-    CERT_HAS_EXPIRED: 'the TLS certificate has expired',
-    CERT_NOT_YET_VALID: 'the TLS certificate is not valid yet',
-    ERR_TLS_CERT_ALTNAME_INVALID: 'the TLS certificate is for another host name',
-};
-const connectionTexts = {
-    ECONNREFUSED: 'the connection was refused',
-    ECONNRESET: 'the connection was closed before a reply',
-    EPIPE: 'the connection was closed before a reply',
-    ENOTFOUND: 'the host name could not be resolved',
-    EAI_AGAIN: 'the host name could not be resolved for now',
-    ETIMEDOUT: 'no answer within the time of the system',
-    EHOSTUNREACH: 'the host cannot be reached',
-    ENETUNREACH: 'the network cannot be reached',
-};
-/** Nothing was sent when the connection was never made. */
-const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
-/** Names the cause of a transport error; its own text may hold a path with a query, so it is not repeated. */
-function explain(error) {
-    const { code, syscall } = detailsOf(error);
-    const text = Error.isError(error) ? error.message : '';
-    const fault = (kind, what, delivered = false, as = code) => new NetworkFault(kind, as, what, { delivered, cause: error });
-    const tunnel = /^tunneling socket could not be established, (?:statusCode=(\d{3}))?/.exec(text);
-    if (tunnel?.[1])
-        return fault('proxy', `the proxy answered HTTP ${tunnel[1]}`, false, tunnel[1]);
-    if (tunnel)
-        return fault('proxy', 'the proxy could not be reached');
-    if (text.startsWith('got illegal response body from proxy')) {
-        return fault('proxy', 'the proxy sent more than its answer');
-    }
-    // Ours is a valid URL, so it is the other one.
-    if (code === 'ERR_INVALID_URL') {
-        return fault('proxy', 'the proxy variable of the environment is not an address');
-    }
-    if (certificateCodes.test(code)) {
-        return fault('tls', certificateTexts[code] ?? 'the TLS certificate was not trusted');
-    }
-    if (code === 'EPROTO' || /^ERR_(?:SSL|TLS)_/.test(code)) {
-        return /wrong version number|packet length too long/.test(text)
-            ? fault('not-tls', 'the server does not speak TLS on this port')
-            : fault('tls', 'the TLS handshake failed');
-    }
-    if (code.startsWith('HPE_'))
-        return fault('not-http', 'the reply is not valid HTTP', true);
-    const connected = !neverSent.has(code) &&
-        syscall !== 'connect' &&
-        syscall !== 'getaddrinfo' &&
-        !text.includes('before secure TLS connection was established');
-    return fault('connection', connectionTexts[code] ?? 'the connection failed', connected);
-}
-/** What Node says about an error, or about the first one where each address of a host was tried. */
-function detailsOf(error) {
-    if (typeof error !== 'object' || error === null)
-        return { code: 'UNKNOWN', syscall: undefined };
-    if ('errors' in error && Array.isArray(error.errors))
-        return detailsOf(error.errors[0]);
-    return {
-        code: 'code' in error ? String(error.code) : 'UNKNOWN',
-        syscall: 'syscall' in error ? error.syscall : undefined,
-    };
-}
-/**
- * The route to a URL by `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, as the client will take it: a proxy
- * variable that is not a URL makes it connect directly without a word, or throw.
- */
-function routeTo(url, environment) {
-    const name = url.protocol === 'https:' ? 'https_proxy' : 'http_proxy';
-    const configured = environment[name] || environment[name.toUpperCase()] || '';
-    try {
-        const proxyHref = (0,_actions_http_client__WEBPACK_IMPORTED_MODULE_0__/* .getProxyUrl */ .s_)(url.href);
-        // `proxy.corp:8080` parses as a URL without a host, of the scheme `proxy.corp`.
-        const proxyHost = proxyHref && new URL(proxyHref).host;
-        if (proxyHost)
-            return { via: 'proxy', proxyHost };
-        if (proxyHref)
-            return { via: 'unusable-proxy' };
-    }
-    catch {
-        return { via: 'unusable-proxy' };
-    }
-    // Passed by for this host, or passed over in silence.
-    const silent = /^https?:\/\//.test(configured) && !isReadable(configured);
-    return { via: silent ? 'unusable-proxy' : 'direct' };
-}
-function isReadable(proxyHref) {
-    try {
-        const { username, password } = new URL(proxyHref);
-        decodeURIComponent(username + password);
-        return true;
-    }
-    catch {
-        return false;
-    }
-}
-
-
-/***/ }),
-
-/***/ 4671:
-/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Av: () => (/* binding */ silenceAdvice),
-/* harmony export */   MP: () => (/* binding */ describeBody),
-/* harmony export */   Ss: () => (/* binding */ outcomeOfStatus),
-/* harmony export */   _P: () => (/* binding */ unusable),
-/* harmony export */   be: () => (/* binding */ describeEnding),
-/* harmony export */   jn: () => (/* binding */ shapeProblem),
-/* harmony export */   ym: () => (/* binding */ outcomeOfNetworkFault)
-/* harmony export */ });
-/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8992);
-/* harmony import */ var _units_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1996);
-
-
-/** A reply that no repetition would improve. */
-function unusable(reason) {
-    return { ok: false, fault: { kind: 'hopeless', delivered: true }, code: 'protocol', reason };
-}
-const codeOfNetworkFault = {
-    connection: 'network',
-    'body-cut': 'network',
-    tls: 'tls',
-    'not-tls': 'tls',
-    proxy: 'proxy',
-    'not-http': 'protocol',
-    'body-too-large': 'protocol',
-};
-const silenceAdvice = 'Is `base-url` the address of the Admin API, and does a firewall or a proxy hold its answers back? If not, it has a problem of its own: try again later.';
-/** By the code of the fault, where the advice of its kind does not fit. */
-const networkAdvice = {
-    CERT_HAS_EXPIRED: 'Its owner has to renew it. Check the clock of the runner, too.',
-    CERT_NOT_YET_VALID: 'Check the clock of the runner.',
-    ERR_TLS_CERT_ALTNAME_INVALID: 'Check the host name in `base-url`.',
-};
-function outcomeOfNetworkFault(error, host) {
-    const { kind, code, delivered, message } = error;
-    const fault = { kind: 'connection', code, delivered };
-    const place = kind === 'proxy' ? `on the way to ${host}` : host;
-    const reason = `${message} (${place}, ${code})`;
-    const advice = kind === 'not-tls' ? 'Check the scheme and the port of `base-url`.' : networkAdvice[code];
-    return { ok: false, fault, code: codeOfNetworkFault[kind], reason, advice, cause: error };
-}
-const codeOfStatus = {
-    400: 'bad-request',
-    401: 'auth',
-    403: 'forbidden',
-    404: 'not-found',
-    408: 'server',
-    409: 'conflict',
-    425: 'server',
-    429: 'rate-limited',
-};
-const redirects = new Set([301, 302, 303, 307, 308]);
-function outcomeOfStatus(reply, parseJson, retryAfterMs) {
-    const { status, headers } = reply;
-    const fault = { kind: 'status', status, retryAfterMs };
-    const code = codeOfStatus[status] ?? (status >= 500 && status < 600 ? 'server' : 'protocol');
-    if (redirects.has(status)) {
-        const target = URL.parse(headers.location ?? '')?.host;
-        const reason = `HTTP ${status}, a redirect${target ? ` to ${(0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(target, 100)}` : ''}, which is not followed, since the key would go with it`;
-        const advice = 'Set `base-url` to the address where the Admin API itself answers.';
-        return { ok: false, fault, code, reason, advice };
-    }
-    const serverSaid = errorText(reply, parseJson);
-    const reason = serverSaid === undefined ? `HTTP ${status} with ${describeBody(reply)}` : `HTTP ${status}`;
-    return { ok: false, fault, code, reason, serverSaid };
-}
-/** The message of an error body, `{"error": string}` (admin-api.md, section 2.2), cleaned. */
-function errorText({ body }, parseJson) {
-    try {
-        const json = parseJson(body);
-        if (typeof json !== 'object' || json === null || !Object.hasOwn(json, 'error'))
-            return undefined;
-        const { error } = json;
-        if (error === null || error === undefined)
-            return undefined;
-        return (0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(typeof error === 'string' ? error : JSON.stringify(error)) || undefined;
-    }
-    catch {
-        return undefined;
-    }
-}
-/** What a body is, not what it says: pages of proxies and gateways belong in no log. */
-function describeBody({ body, headers }) {
-    if (body.trim() === '')
-        return 'an empty body';
-    const size = (0,_units_js__WEBPACK_IMPORTED_MODULE_1__/* .formatBytes */ .z3)(Buffer.byteLength(body));
-    if (/^\s*<(?:!doctype|html|head|body)/i.test(body))
-        return `an HTML page (${size})`;
-    const type = (0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(headers['content-type']?.split(';')[0] ?? '', 60);
-    return type ? `a body of ${size} (${type})` : `a body of ${size}`;
-}
-/** Where a reply departs from its schema, in a few words. */
-function shapeProblem(error) {
-    const issues = typeof error === 'object' && error && 'issues' in error && error.issues;
-    const first = Array.isArray(issues) ? issues[0] : undefined;
-    if (typeof first !== 'object' || first === null || !('message' in first)) {
-        return (0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(Error.isError(error) ? error.message : String(error), 120);
-    }
-    const path = 'path' in first && Array.isArray(first.path) ? first.path.join('.') : '';
-    const expected = 'expected' in first ? String(first.expected) : 'another value';
-    const article = /^[aeiou]/.test(expected) ? 'an' : 'a';
-    if (path === '')
-        return `it is not ${article} ${expected}`;
-    if (String(first.message).endsWith('received undefined'))
-        return `\`${path}\` is missing`;
-    return (0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(`\`${path}\` is not ${article} ${expected}`, 120);
-}
-/** Why there is no other try, as a sentence to add; empty where the fault says it all. */
-function describeEnding(why, fault, remainingMs) {
-    const askedMs = fault.kind === 'status' ? (fault.retryAfterMs ?? 0) : 0;
-    switch (why) {
-        case 'enough':
-        case 'permanent':
-            return '';
-        case 'deadline':
-            return ' The time that is left does not allow another try.';
-        case 'asked-too-long':
-            return ` The service asks to wait ${(0,_units_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDuration */ .a3)(askedMs)}, longer than the ${(0,_units_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDuration */ .a3)(remainingMs)} that are left for it.`;
-    }
-}
-
-
-/***/ }),
-
-/***/ 5964:
-/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   D: () => (/* binding */ readPullRequest)
-/* harmony export */ });
-/**
- * Reads title and state of a pull request. `@actions/github` is loaded here and not before: most runs
- * have no use for it.
- *
- * @param apiUrl as in `GITHUB_API_URL`
- * @throws whatever the request ends in
- */
-async function readPullRequest({ owner, repo, number }, { apiUrl, token, signal }) {
-    if (token === '')
-        throw new Error('there is no github-token');
-    const { getOctokit } = await __nccwpck_require__.e(/* import() */ 413).then(__nccwpck_require__.bind(__nccwpck_require__, 2413));
-    const { data } = await getOctokit(token, { baseUrl: apiUrl }).rest.pulls.get({
-        owner,
-        repo,
-        pull_number: number,
-        // The token goes to this host and no other.
-        request: { signal, redirect: 'error' },
-    });
-    if (data.merged)
-        return { title: data.title, state: 'merged' };
-    if (data.state === 'closed')
-        return { title: data.title, state: 'closed' };
-    return { title: data.title, state: data.draft ? 'draft' : 'open' };
-}
-
-
-/***/ }),
-
-/***/ 9809:
-/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   BT: () => (/* binding */ isFateUnknown),
-/* harmony export */   RS: () => (/* binding */ afterFailedTry),
-/* harmony export */   kB: () => (/* binding */ parseHttpDateMs),
-/* harmony export */   oR: () => (/* binding */ parseRetryAfterMs)
-/* harmony export */ });
-/** The pure policy of repeating requests: what is worth another try, and how long to wait before it. */
-/** Statuses that heal by themselves; 520 to 524 and 530 are those of a CDN whose origin is unwell. */
-const transientStatuses = new Set([408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 530]);
-const transientCodes = new Set([
-    'ECONNRESET',
-    'ECONNREFUSED',
-    'ECONNABORTED',
-    'EPIPE',
-    'ETIMEDOUT',
-    'EHOSTUNREACH',
-    'ENETUNREACH',
-    'EAI_AGAIN',
-    'ENOTFOUND',
-]);
-/** Faults that seldom heal get two more tries, an answer that is no HTTP at all one. */
-function maxTriesFor(fault, policy) {
-    if (fault.kind === 'unreadable')
-        return 3;
-    if (fault.kind === 'connection' && fault.code === 'ENOTFOUND')
-        return 3;
-    if (fault.kind === 'connection' && fault.code.startsWith('HPE_'))
-        return 2;
-    return policy.maxTries;
-}
-function isTransient(fault) {
-    switch (fault.kind) {
-        case 'status':
-            return transientStatuses.has(fault.status);
-        case 'connection':
-            // A code of three digits is the answer of a proxy that was asked for a tunnel.
-            return transientCodes.has(fault.code) || /^HPE_|^5\d\d$/.test(fault.code);
-        case 'silence':
-        case 'unreadable':
-            return true;
-        case 'hopeless':
-            return false;
-    }
-}
-/** Whether the service may have carried out the request although we saw no answer that says so. */
-function isFateUnknown(fault) {
-    switch (fault.kind) {
-        case 'status':
-            return fault.status !== 429 && transientStatuses.has(fault.status);
-        case 'connection':
-        case 'hopeless':
-            return fault.delivered;
-        case 'silence':
-        case 'unreadable':
-            return true;
-    }
-}
-/** Decides what follows a failed try. Nothing but its arguments counts. */
-function afterFailedTry(policy, failed) {
-    const { fault, tries, elapsedMs, remainingMs } = failed;
-    const isNotYet = fault.kind === 'status' &&
-        fault.status === policy.notYet?.status &&
-        elapsedMs < policy.notYet.graceMs;
-    if (!isNotYet && !isTransient(fault))
-        return { retry: false, why: 'permanent' };
-    const retryAfterMs = fault.kind === 'status' ? fault.retryAfterMs : undefined;
-    if (retryAfterMs !== undefined && retryAfterMs >= remainingMs) {
-        return { retry: false, why: 'asked-too-long' };
-    }
-    if (!policy.repeatable && failed.unknownFates > 1)
-        return { retry: false, why: 'enough' };
-    // Starts are counted by the hour: without a word on when to come back, a third request only costs.
-    const limitedBlindly = !policy.repeatable && fault.kind === 'status' && fault.status === 429 && !retryAfterMs;
-    const maxTries = limitedBlindly ? 2 : maxTriesFor(fault, policy);
-    const persistent = isNotYet || (maxTries === policy.maxTries && elapsedMs < policy.minPersistenceMs);
-    if (tries >= maxTries && !persistent)
-        return { retry: false, why: 'enough' };
-    const delayMs = Math.max(backoffMs(fault, tries, failed.random), retryAfterMs ?? 0);
-    if (delayMs >= remainingMs)
-        return { retry: false, why: 'deadline' };
-    return { retry: true, delayMs };
-}
-/** Exponential backoff with equal jitter: half of the delay is fixed, half is random. */
-function backoffMs(fault, tries, random) {
-    const throttled = fault.kind === 'status' && (fault.status === 429 || fault.status === 503);
-    const firstMs = throttled ? 5_000 : 1_000;
-    const longestMs = throttled ? 60_000 : 30_000;
-    const delayMs = Math.min(firstMs * 2 ** Math.min(tries - 1, 10), longestMs);
-    return delayMs / 2 + (delayMs / 2) * random;
-}
-/**
- * Reads a `Retry-After` header (RFC 9110, section 10.2.3): whole seconds or an IMF-fixdate. Anything else,
- * such as `-5`, `1e9` or `5, 5`, counts as absent.
- *
- * @param serverWallMs the server's own time, from its `Date` header, in epoch milliseconds
- * @returns milliseconds from now, at least 0
- */
-function parseRetryAfterMs(value, serverWallMs) {
-    if (value === undefined)
-        return undefined;
-    const text = value.trim();
-    if (/^\d{1,9}$/.test(text))
-        return Number(text) * 1000;
-    const dateMs = parseHttpDateMs(text);
-    return dateMs === undefined ? undefined : Math.max(0, dateMs - serverWallMs);
-}
-/** Reads an IMF-fixdate (RFC 9110, section 5.6.7) as epoch milliseconds. */
-function parseHttpDateMs(value) {
-    const imfFixdate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/;
-    if (value === undefined || !imfFixdate.test(value))
-        return undefined;
-    const dateMs = Date.parse(value);
-    return Number.isNaN(dateMs) ? undefined : dateMs;
-}
-
-
-/***/ }),
-
-/***/ 2875:
+/***/ 8782:
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
-  J: () => (/* binding */ connectRunner)
+  V: () => (/* binding */ enter)
 });
 
+;// CONCATENATED MODULE: external "node:os"
+const external_node_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
+// EXTERNAL MODULE: external "node:process"
+var external_node_process_ = __nccwpck_require__(1708);
+var external_node_process_default = /*#__PURE__*/__nccwpck_require__.n(external_node_process_);
+// EXTERNAL MODULE: ./src/clock.ts
+var clock = __nccwpck_require__(9373);
+// EXTERNAL MODULE: ./src/disk.ts
+var disk = __nccwpck_require__(7310);
+// EXTERNAL MODULE: ./src/errors.ts
+var errors = __nccwpck_require__(3916);
+// EXTERNAL MODULE: ./src/network.ts
+var network = __nccwpck_require__(9473);
 // EXTERNAL MODULE: external "node:fs"
 var external_node_fs_ = __nccwpck_require__(3024);
 // EXTERNAL MODULE: external "os"
@@ -33296,8 +30879,6 @@ function getIDToken(aud) {
  */
 
 //# sourceMappingURL=core.js.map
-// EXTERNAL MODULE: ./src/errors.ts
-var errors = __nccwpck_require__(3916);
 // EXTERNAL MODULE: ./src/text.ts
 var src_text = __nccwpck_require__(8992);
 ;// CONCATENATED MODULE: ./src/runner.ts
@@ -33403,6 +30984,2488 @@ function unwritableOutputs(error) {
 }
 function reasonOf(error) {
     return (0,src_text/* clean */.uH)(Error.isError(error) ? error.message : String(error), 200);
+}
+
+;// CONCATENATED MODULE: ./src/entry.ts
+/** The process of an action: the real dependencies, the signals of the runner, and an exit code that cannot lie. */
+
+
+
+
+
+
+
+/**
+ * Runs an action as this process.
+ *
+ * @param longestGoodbyeMs how long a cancelled run may take to end. The runner sends SIGINT, after 7.5 s
+ *   SIGTERM, and kills 2.5 s later (actions/runner, ProcessInvoker.cs)
+ */
+async function enter(create, longestGoodbyeMs) {
+    // A dependency of the proxy support warns of itself, in the middle of the log.
+    (external_node_process_default()).noDeprecation = true;
+    // Until the last output is written this run is a failure, also when Node finds nothing left to do.
+    (external_node_process_default()).exitCode = 1;
+    const cancelling = new AbortController();
+    const action = create({
+        runner: connectRunner((external_node_process_default()).env),
+        environment: (external_node_process_default()).env,
+        network: network/* systemNetwork */.E8,
+        storage: network/* systemStorage */.FW,
+        disk: disk/* systemDisk */.h,
+        machine: {
+            platform: (external_node_process_default()).platform,
+            workingDirectory: external_node_process_default().cwd(),
+            homeDirectory: (0,external_node_os_namespaceObject.homedir)(),
+            temporaryDirectory: (0,external_node_os_namespaceObject.tmpdir)(),
+        },
+        clock: clock/* systemClock */.m,
+        random: Math.random,
+        signal: cancelling.signal,
+    });
+    function onCancel(signalName) {
+        const failure = new errors/* Failure */.HR('cancelled', `Cancelled by ${signalName}.`);
+        if (cancelling.signal.aborted)
+            onLostError(failure); // asked twice
+        cancelling.abort(failure);
+        setTimeout(() => {
+            action.fail(failure);
+            external_node_process_default().exit(1);
+        }, longestGoodbyeMs);
+    }
+    external_node_process_default().on('SIGINT', onCancel);
+    external_node_process_default().on('SIGTERM', onCancel);
+    external_node_process_default().on('SIGBREAK', onCancel);
+    // A raw stack trace would be read by the runner as commands.
+    function onLostError(error) {
+        action.fail(error);
+        external_node_process_default().exit(1);
+    }
+    external_node_process_default().on('uncaughtException', onLostError);
+    external_node_process_default().on('unhandledRejection', onLostError);
+    // The reader of the log is gone; the outputs and the summary are not.
+    external_node_process_default().stdout.on('error', () => {
+        onLostError(new errors/* Failure */.HR('environment', 'The log of this step was closed.'));
+    });
+    const exitCode = await action.run();
+    // A connection that hangs must not keep the process; what was printed is flushed first.
+    external_node_process_default().stdout.write('', () => external_node_process_default().exit(exitCode));
+}
+
+
+/***/ }),
+
+/***/ 3916:
+/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   HR: () => (/* binding */ Failure),
+/* harmony export */   w2: () => (/* binding */ toFailure)
+/* harmony export */ });
+/* unused harmony exports failureCodes, deployFailureCodes */
+/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8992);
+/** The closed list of ways in which a run can fail, each with its advice. */
+
+/** The values of the `failureCode` output of every action. */
+const failureCodes = (/* unused pure expression or super */ null && ([
+    'config',
+    'environment',
+    'auth',
+    'forbidden',
+    'bad-request',
+    'not-found',
+    'conflict',
+    'rate-limited',
+    'server',
+    'network',
+    'timeout',
+    'tls',
+    'proxy',
+    'protocol',
+    'job-failed',
+    'expired',
+    'integrity',
+    'unsafe-archive',
+    'disk',
+    'cancelled',
+    'internal',
+]));
+/** What the deploying actions add. */
+const deployFailureCodes = (/* unused pure expression or super */ null && ([
+    'deploy-failed',
+    'release-locked',
+    'verify-failed',
+    'storage-failed',
+]));
+/** An end of the run that we understand: a word of the closed list, what failed, and what to do next. */
+class Failure extends Error {
+    name = 'Failure';
+    code;
+    serverSaid;
+    tried;
+    advice;
+    constructor(code, what, details = {}) {
+        super(what, { cause: details.cause });
+        this.code = code;
+        this.serverSaid = details.serverSaid;
+        this.tried = details.tried;
+        this.advice = details.advice ?? generalAdvice[code];
+    }
+}
+const generalAdvice = {
+    config: 'Correct the inputs of this step; nothing was sent.',
+    environment: 'Run this action as a step of a workflow, on a runner that may write its own files and has room for them.',
+    auth: 'The API key may be wrong, revoked or expired (keys can have an end date). Create a new admin key on the API keys page of the dashboard and update the secret.',
+    forbidden: 'Four causes are known: static export is not enabled for the organisation, the key lacks the `write` scope, the address of this runner is outside the allowlist of the key (GitHub-hosted runners change theirs), or the site is behind a login.',
+    'bad-request': 'The service refused the request as it was; its answer tells why.',
+    'not-found': 'Is `base-url` the root of the Admin API, without /v1?',
+    conflict: 'Something else is going on at the service. Try again in a while.',
+    'rate-limited': 'There were too many requests. Wait, then try again.',
+    server: 'The Admin API has a problem of its own. Try again later.',
+    network: 'Check `base-url`, the DNS and the firewall of the runner, and whether it needs a proxy (`HTTPS_PROXY`).',
+    timeout: 'Raise `timeout-minutes`, or try again later.',
+    tls: 'On a runner behind a TLS proxy, or with a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file.',
+    proxy: 'Check `HTTPS_PROXY` and `NO_PROXY` on the runner, and the credentials in them.',
+    protocol: 'The answer is not one of the Admin API. Check `base-url`, and whether a proxy or a login page stands in between.',
+    'job-failed': 'Correct what the reason names in the documentation, then export again.',
+    expired: 'Run again with `job-id` to get a fresh link. If it happens again, check the clocks.',
+    integrity: 'Run again with `job-id` to fetch the archive once more.',
+    'unsafe-archive': 'The archive holds what a static site does not need. Report it to the service.',
+    disk: 'Make room or choose another path.',
+    cancelled: 'Run again when you are ready.',
+    'deploy-failed': 'Correct what the reason names, then run this step again.',
+    'release-locked': 'Wait until no other run is deploying this release, then free it.',
+    'verify-failed': 'Look at the page yourself; what was deployed stays.',
+    'storage-failed': 'Check the bucket, its region and the permissions of the credentials.',
+    internal: 'This is a mistake of the action. Please report it with the log of this step.',
+};
+/** Anything that was thrown as a failure: unknown errors become `internal`. */
+function toFailure(error) {
+    if (error instanceof Failure)
+        return error;
+    return new Failure('internal', `Unexpected error: ${(0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(describe(error))}`, { cause: error });
+}
+/** Anything can be thrown, also what cannot be made a string of. */
+function describe(error) {
+    try {
+        if (!Error.isError(error))
+            return String(error);
+        return error.message === '' ? error.name : `${error.name}: ${error.message}`;
+    }
+    catch {
+        return 'an unprintable value';
+    }
+}
+
+
+/***/ }),
+
+/***/ 822:
+/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  D: () => (/* binding */ createExportAction)
+});
+
+// EXTERNAL MODULE: ./src/errors.ts
+var errors = __nccwpck_require__(3916);
+// EXTERNAL MODULE: ./src/text.ts
+var src_text = __nccwpck_require__(8992);
+;// CONCATENATED MODULE: ./src/action.ts
+
+
+/** Prepares a run; nothing happens before `run`. */
+function createAction({ runner, clock }, story) {
+    const startedMs = clock.nowMs();
+    const startedWallMs = clock.wallMs();
+    let reported = false;
+    return {
+        async run() {
+            try {
+                // Masked before anything can repeat it, also when it turns out to be no key.
+                const apiKey = runner.input('api-key').trim();
+                if (apiKey.length >= src_text/* shortestSecretLength */.hX)
+                    runner.mask(apiKey);
+                runner.checkOutputs();
+                await story.run();
+                return report(undefined);
+            }
+            catch (error) {
+                return report((0,errors/* toFailure */.w2)(error));
+            }
+        },
+        fail(error) {
+            report((0,errors/* toFailure */.w2)(error));
+        },
+    };
+    /** Outputs first, since they are what other steps wait for; the annotation last, where people look. */
+    function report(failure) {
+        if (reported)
+            return 1;
+        reported = true;
+        const end = writeOutputs(failure);
+        const durationMs = clock.nowMs() - startedMs;
+        const markdown = story.summary(end, { startedWallMs, durationMs });
+        if (markdown !== undefined)
+            runner.summary(markdown);
+        if (!end)
+            return 0;
+        runner.error(`${story.title}: ${end.code}`, story.annotation(end));
+        return 1;
+    }
+    /** What is written last wins over anything that was injected before; a link is not left beside a failure. */
+    function writeOutputs(failure) {
+        const unwritable = writeEach(failure);
+        if (failure || !unwritable)
+            return failure;
+        writeEach(unwritable);
+        return unwritable;
+    }
+    /** Writes every output that can be written; returns the first problem. */
+    function writeEach(failure) {
+        let problem;
+        const outputs = story.outputs(failure);
+        for (const name of story.outputNames) {
+            try {
+                runner.output(name, outputs[name]);
+            }
+            catch (error) {
+                problem ??= (0,errors/* toFailure */.w2)(error);
+            }
+        }
+        return problem;
+    }
+}
+
+// EXTERNAL MODULE: external "node:url"
+var external_node_url_ = __nccwpck_require__(3136);
+// EXTERNAL MODULE: external "node:path"
+var external_node_path_ = __nccwpck_require__(6760);
+var external_node_path_default = /*#__PURE__*/__nccwpck_require__.n(external_node_path_);
+;// CONCATENATED MODULE: ./src/targets.ts
+/** Where on the disk a run may write: checked before anything is sent. */
+
+
+
+/** What is wrong with a place to write to, for the list of wrong inputs; undefined when nothing is. */
+function targetProblem(name, target, places) {
+    try {
+        return findProblem(name, target, places);
+    }
+    catch (error) {
+        if (error instanceof errors/* Failure */.HR)
+            return `\`${name}\` cannot be used. ${error.message}`;
+        throw error;
+    }
+}
+function findProblem(name, target, { disk, workspace, home }) {
+    const shown = `\`${name}\` ("${(0,src_text/* clean */.uH)(target, 200)}")`;
+    const wanted = name === 'site-directory' ? 'directory' : 'file';
+    const kind = disk.inspect(target);
+    if (kind === 'link')
+        return `${shown} is a symbolic link; name the ${wanted} itself.`;
+    if (kind !== 'nothing' && kind !== wanted) {
+        return `${shown} is a ${kind === 'other' ? 'special file' : kind}, where a ${wanted} is to be written.`;
+    }
+    const canonical = disk.canonical(target);
+    if (isInside(disk.canonical(workspace), canonical)) {
+        return `${shown} is the workspace or a directory above it; name a new ${wanted}.`;
+    }
+    if (name !== 'site-directory')
+        return undefined;
+    if (isInside(disk.canonical(home), canonical)) {
+        return `${shown} is the home directory or one above it; name a new directory.`;
+    }
+    if (canonical.split((external_node_path_default()).sep).some((part) => part.toLowerCase() === '.git')) {
+        return `${shown} is inside a .git directory; name one outside.`;
+    }
+    if (kind === 'directory' && !disk.isEmptyDirectory(target)) {
+        return `${shown} is not empty; name a new or an empty directory.`;
+    }
+    if (kind === 'directory' && disk.isMountPoint(target)) {
+        return `${shown} is a mount point, which cannot be replaced; name a directory in it.`;
+    }
+    return undefined;
+}
+/** The pairs of targets of which one is the other or inside it, as problems. */
+function overlapProblems(targets, { disk }) {
+    const named = [...targets].map(([name, target]) => ({ name, canonical: disk.canonical(target) }));
+    return named.flatMap((inner, index) => named
+        .filter((_outer, other) => other !== index)
+        .filter((outer) => isInside(inner.canonical, outer.canonical))
+        .filter((outer) => inner.canonical !== outer.canonical || named.indexOf(outer) > index)
+        .map((outer) => inner.canonical === outer.canonical
+        ? `\`${inner.name}\` and \`${outer.name}\` name the same place.`
+        : `\`${inner.name}\` is inside \`${outer.name}\`; keep them apart.`));
+}
+/** Whether a path is another or inside it. */
+function isInside(inner, outer) {
+    const relative = external_node_path_default().relative(outer, inner);
+    return relative !== '..' && !relative.startsWith(`..${(external_node_path_default()).sep}`) && !external_node_path_default().isAbsolute(relative);
+}
+/** The places that a request writes to. */
+function targetsOf({ bundleFile, siteDirectory, chartValues }) {
+    return [bundleFile, siteDirectory, chartValues?.file].filter((target) => target !== undefined);
+}
+/**
+ * Makes sure that the parents of all targets can be written to, before anything is sent.
+ *
+ * @throws Failure `disk`
+ */
+function assertWritable(targets, disk) {
+    for (const target of targets) {
+        const parent = external_node_path_default().dirname(target);
+        if (disk.isWritable(parent))
+            continue;
+        throw new errors/* Failure */.HR('disk', `Nothing can be written to ${(0,src_text/* clean */.uH)(parent, 300)}: it is read-only, or permission is denied.`);
+    }
+}
+
+// EXTERNAL MODULE: ./src/chart-values.ts
+var chart_values = __nccwpck_require__(638);
+;// CONCATENATED MODULE: ./src/poll.ts
+const shortestDelayMs = 1_000;
+const longestDelayMs = 25_000;
+/**
+ * How long to wait before the next look at a job. Without a fixed interval the wait is a quarter of the
+ * time that has passed, from 1 s to 25 s: the end of a job is seen when at most a quarter more of its time
+ * has passed, and an hour costs about 160 requests.
+ *
+ * @param fixedIntervalMs the user's own interval, which is kept to the letter
+ * @param random from 0 to 1; spreads runs that started together by 10 % to each side
+ */
+function nextPollDelayMs(elapsedMs, fixedIntervalMs, random) {
+    if (fixedIntervalMs !== undefined)
+        return fixedIntervalMs;
+    const delayMs = Math.min(Math.max(elapsedMs / 4, shortestDelayMs), longestDelayMs);
+    return delayMs * (0.9 + 0.2 * random);
+}
+
+// EXTERNAL MODULE: ./src/units.ts
+var units = __nccwpck_require__(1996);
+;// CONCATENATED MODULE: ./src/export-job.ts
+/** The export job: what its statuses and numbers mean, and waiting for its end. */
+
+
+
+
+/** Ids that are safe in a path: encoding alone would let `..` through. */
+const idPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
+const knownStatuses = new Set(['queued', 'running', 'completed', 'failed']);
+/** Whether the service will not change the job any more. */
+function hasEnded({ status }) {
+    return status === 'completed' || status === 'failed';
+}
+/**
+ * Reads a reply about the job. A status that is not known counts as running (design: unknown is not
+ * failed), odd numbers as unknown; both are warned about, once each since the log drops repetitions.
+ *
+ * @throws Failure `protocol` when the reply is about another job
+ */
+function toExportJob(reply, id, log) {
+    if (typeof reply.jobId === 'string' && reply.jobId !== id) {
+        throw new errors/* Failure */.HR('protocol', `Asked for job ${id}, the service answered about another one.`);
+    }
+    const status = (0,src_text/* clean */.uH)(reply.status, 40);
+    if (!knownStatuses.has(status)) {
+        log.warning(`The service reports the unknown status "${status}"; it is taken as running.`);
+    }
+    const { error } = reply;
+    return {
+        id,
+        status,
+        percent: readPercent(reply.progress, log),
+        pageCount: readPageCount(reply.pageCount, log),
+        error: typeof error === 'string' ? (0,src_text/* clean */.uH)(error) || undefined : undefined,
+    };
+}
+function readPercent(progress, log) {
+    if (progress === undefined || progress === null)
+        return undefined;
+    if (typeof progress === 'number' && progress >= 0 && progress <= 100)
+        return progress;
+    log.warning('The service reports a `progress` that is no number from 0 to 100.');
+    return typeof progress === 'number' ? Math.min(Math.max(progress, 0), 100) : undefined;
+}
+function readPageCount(pageCount, log) {
+    if (pageCount === undefined || pageCount === null)
+        return undefined;
+    if (Number.isSafeInteger(pageCount) && Number(pageCount) >= 0)
+        return Number(pageCount);
+    log.warning('The service reports a `pageCount` that is no whole number.');
+    return undefined;
+}
+/**
+ * Reads the reply to a start.
+ *
+ * @throws Failure `protocol` when it has no usable job id
+ */
+function toStartedJob(reply, log) {
+    const { jobId } = reply;
+    if (typeof jobId !== 'string' || !idPattern.test(jobId)) {
+        const seen = (0,src_text/* clean */.uH)(String(jobId), 80);
+        throw new errors/* Failure */.HR('protocol', `The export was started, but its job id is unusable: "${seen}".`);
+    }
+    return toExportJob(reply, jobId, log);
+}
+/** A job that was just started may not be visible everywhere yet. */
+const visibleAfterMs = 30_000;
+/** A last look at the job this long before the end leaves time for the link. */
+const lastLookMs = 10_000;
+/**
+ * Waits until the job has completed.
+ *
+ * @param started the job as the service answered to the start; undefined to ask at once (attached)
+ * @throws Failure `job-failed` with the service's reason; `timeout` when the deadline comes first, which
+ *   the job survives; and whatever asking can end in
+ */
+async function waitForExport(id, started, dependencies) {
+    const { client, clock, log, deadline, signal, onJob } = dependencies;
+    const startedMs = clock.nowMs();
+    const reserveMs = Math.min(lastLookMs, deadline.remainingMs() / 10);
+    const look = async () => {
+        const isNew = started !== undefined && clock.nowMs() - startedMs < visibleAfterMs;
+        return toExportJob(await client.readExport(id, isNew), id, log);
+    };
+    for (let job = started ?? (await look());; job = await look()) {
+        onJob(job);
+        if (job.status === 'completed')
+            return job;
+        if (job.status === 'failed')
+            throw jobFailed(job);
+        const spareMs = deadline.remainingMs() - reserveMs;
+        if (spareMs <= 0)
+            throw outOfTime(job, clock.nowMs() - startedMs);
+        const elapsedMs = clock.nowMs() - startedMs;
+        const delayMs = nextPollDelayMs(elapsedMs, dependencies.pollIntervalMs, dependencies.random());
+        await clock.sleep(Math.min(delayMs, spareMs), signal);
+    }
+}
+function jobFailed({ id, error }) {
+    const what = `The export failed on the service (job ${id}).`;
+    return error === undefined
+        ? new errors/* Failure */.HR('job-failed', `${what} It gave no reason.`, {
+            advice: 'Ask the service why, or export again.',
+        })
+        : new errors/* Failure */.HR('job-failed', what, { serverSaid: error });
+}
+function outOfTime({ id, status, percent, pageCount }, elapsedMs) {
+    const numbers = [
+        percent === undefined ? [] : [`${Math.floor(percent)} %`],
+        pageCount === undefined ? [] : [`${pageCount} pages`],
+    ].flat();
+    const state = [status, ...numbers].join(', ');
+    return new errors/* Failure */.HR('timeout', `Stopped waiting after ${(0,units/* formatDuration */.a3)(elapsedMs)}: export job ${id} had not ended yet (${state}).`, { advice: 'Raise `timeout-minutes`, or resume the wait later.' });
+}
+
+// EXTERNAL MODULE: ./src/link.ts
+var src_link = __nccwpck_require__(3299);
+;// CONCATENATED MODULE: ./src/input-reader.ts
+/** Reading inputs: each by its own parser, all problems together, and the parsers that the actions share. */
+
+
+
+
+
+
+/** Thrown when inputs are wrong: one failure for all of them. */
+class InvalidInputs extends errors/* Failure */.HR {
+    problems;
+    constructor(problems) {
+        const [only = ''] = problems;
+        const all = problems.map((problem) => `- ${problem}`).join('\n');
+        super('config', problems.length === 1 ? only : `${problems.length} inputs need to be corrected:\n${all}`);
+        this.problems = problems;
+    }
+}
+/** @param read gives the text of an input, or an empty string */
+function createInputReader(read) {
+    const problems = [];
+    const pastedKey = read('api-key').trim();
+    const holdsKey = (text) => pastedKey.length >= src_text/* shortestSecretLength */.hX && text.includes(pastedKey);
+    return {
+        problems,
+        isGiven: (name) => read(name).trim() !== '',
+        reject(problem) {
+            problems.push(problem);
+        },
+        take(name, parse, fallback) {
+            const text = read(name).trim();
+            if (text === '')
+                return fallback;
+            // What is pasted into the wrong place must be neither used nor repeated.
+            if (name !== 'api-key' && holdsKey(text)) {
+                problems.push(`\`${name}\` holds the API key, which belongs into \`api-key\` alone.`);
+                return fallback;
+            }
+            try {
+                return parse(text, name);
+            }
+            catch (error) {
+                if (!(error instanceof Problem))
+                    throw error;
+                problems.push(error.message);
+                return fallback;
+            }
+        },
+    };
+}
+/** What is wrong with one input: thrown by its parser, caught by the reader. */
+class Problem extends Error {
+}
+/**
+ * Reads how the Admin API is reached.
+ *
+ * @param warn is told what is allowed, but probably a mistake
+ */
+function takeAccess(reader, warn) {
+    const apiKey = reader.take('api-key', parseApiKey, '');
+    if (!reader.isGiven('api-key')) {
+        reader.reject('`api-key` is empty. Is the secret defined, and available to this event? (Pull requests from forks get none.)');
+    }
+    else if (apiKey !== '') {
+        if (apiKey.length < 16)
+            warn('`api-key` is shorter than any admin key; is it whole?');
+        else if (!/^[A-Za-z]+_/.test(apiKey)) {
+            warn('`api-key` does not begin with a name and an underscore, as admin keys do.');
+        }
+    }
+    const baseUrl = reader.take('base-url', parseBaseUrl, undefined);
+    if (!reader.isGiven('base-url')) {
+        reader.reject('`base-url` is missing: the root address of the Admin API, such as https://api.example.com.');
+    }
+    else if (baseUrl && /\/v[12]$/.test(baseUrl.pathname)) {
+        warn('`base-url` ends in a version. It should be the root of the Admin API, without /v1 or /v2.');
+    }
+    return { apiKey, baseUrl };
+}
+/** The key is never repeated in a problem. */
+function parseApiKey(text) {
+    if (/^bearer\s/i.test(text)) {
+        throw new Problem('`api-key` begins with the word Bearer. Store the key alone in the secret.');
+    }
+    if (!/^[\x21-\x7e]+$/.test(text)) {
+        throw new Problem('`api-key` holds a character that no key has (a pasted newline, space or ellipsis?). Copy the key again, whole and alone.');
+    }
+    return text;
+}
+function parseBaseUrl(text) {
+    if (/\s/.test(text))
+        throw new Problem('`base-url` holds white space; it is one address.');
+    const url = URL.parse(text);
+    const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
+    if (isWeb ? url.username !== '' || url.password !== '' : text.includes('@')) {
+        throw new Problem('`base-url` holds a user name or password; the key goes into `api-key`.');
+    }
+    const seen = (0,src_text/* clean */.uH)(text.replace(/[?#].*/, ''), 200);
+    if (!isWeb) {
+        const bare = seen.replace(/^\/+/, '');
+        const isHost = !bare.includes('://') && URL.parse(`https://${bare}`)?.hostname.includes('.');
+        const suggestion = isHost ? `: did you mean https://${bare}?` : '.';
+        throw new Problem(`\`base-url\` is not an https address ("${seen}")${suggestion}`);
+    }
+    if (url.search !== '' || url.hash !== '') {
+        throw new Problem(`\`base-url\` has a query or a fragment behind ${seen}; leave it out.`);
+    }
+    if (url.protocol === 'http:' && !(0,src_link/* isLoopback */.U9)(url.hostname)) {
+        throw new Problem(`\`base-url\` must be https, so that the key cannot be read on the way ("${seen}").`);
+    }
+    url.pathname = url.pathname.replace(/\/+$/, '');
+    url.search = url.hash = ''; // takes an empty one away
+    return url;
+}
+function parseId(text, name) {
+    if (idPattern.test(text))
+        return text;
+    throw new Problem(`\`${name}\` is not an id: letters, digits, - and _, at most 128 ("${(0,src_text/* clean */.uH)(text, 80)}").`);
+}
+function parseVersion(text) {
+    if (/^[\x20-\x7e]{1,128}$/.test(text))
+        return text;
+    throw new Problem('`version` must be 1 to 128 printable ASCII characters on one line.');
+}
+function parsePath(text, name, workspace) {
+    // eslint-disable-next-line no-control-regex
+    if (/[\u0000-\u001f\u007f]/.test(text)) {
+        throw new Problem(`\`${name}\` holds a control character ("${(0,src_text/* clean */.uH)(text, 200)}").`);
+    }
+    if (/^~(?:\/|$)/.test(text)) {
+        throw new Problem(`\`${name}\` begins with ~, which only a shell understands; write it out.`);
+    }
+    return external_node_path_default().resolve(workspace, text);
+}
+function parseValuesKey(text) {
+    if (chart_values/* keyPattern */._.test(text) && text.length <= 200)
+        return text;
+    throw new Problem(`\`values-key\` is a name, or names with dots between them, such as docs.staticExport ("${(0,src_text/* clean */.uH)(text, 80)}").`);
+}
+function decimal(min, max, unit) {
+    return (text, name) => {
+        const value = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : NaN;
+        if (value > 0 && value >= min && value <= max)
+            return value;
+        const range = min === 0 ? `above 0 and at most ${max}` : `from ${min} to ${max}`;
+        throw new Problem(`\`${name}\` is a number of ${unit} ${range}, without a unit ("${(0,src_text/* clean */.uH)(text, 40)}").`);
+    };
+}
+/** The booleans of YAML 1.2's core schema, as `core.getBooleanInput` reads them. */
+function parseBoolean(text, name) {
+    if (/^(?:true|True|TRUE)$/.test(text))
+        return true;
+    if (/^(?:false|False|FALSE)$/.test(text))
+        return false;
+    throw new Problem(`\`${name}\` is true or false ("${(0,src_text/* clean */.uH)(text, 40)}").`);
+}
+
+;// CONCATENATED MODULE: ./src/inputs.ts
+/** The inputs of the action, validated. All problems are reported together, before any request. */
+
+
+
+
+/** Every input that is read; `action.yml` declares the same. */
+const inputNames = (/* unused pure expression or super */ null && ([
+    'api-key',
+    'base-url',
+    'domain',
+    'job-id',
+    'version',
+    'paths',
+    'timeout-minutes',
+    'poll-interval-seconds',
+    'bundle-file',
+    'site-directory',
+    'values-file',
+    'values-key',
+    'values-bundle-url',
+    'mask-bundle-url',
+    'agent-project-id',
+    'agent-job-id',
+    'wait-for-agent',
+    'github-token',
+    'summary',
+]));
+/**
+ * Reads and checks all inputs. An empty input counts as absent, since an expression without a value
+ * arrives as an empty string.
+ *
+ * @param read gives the text of an input, or an empty string
+ * @param warn is told what is allowed, but probably a mistake
+ * @param places where relative paths begin, and the disk that they are on
+ * @throws InvalidInputs with every problem found, each with its fix
+ */
+function readInputs(read, warn, places) {
+    const reader = createInputReader(read);
+    const { take, isGiven, reject } = reader;
+    const { apiKey, baseUrl } = takeAccess(reader, warn);
+    const domain = take('domain', parseDomain, undefined);
+    const jobId = take('job-id', parseId, undefined);
+    if (!isGiven('domain') && !isGiven('job-id')) {
+        reject('`domain` is missing: the host name of the site to export, such as docs.example.com. (Or `job-id`, to attach to an export.)');
+    }
+    const paths = take('paths', parsePaths, []);
+    if (paths.length > 0 && isGiven('job-id')) {
+        reject('`paths` cannot be combined with `job-id`: what a job exports was decided when it was started.');
+    }
+    const version = take('version', parseVersion, undefined);
+    const timeoutMinutes = take('timeout-minutes', decimal(0, 1440, 'minutes'), 30);
+    const pollIntervalSeconds = take('poll-interval-seconds', decimal(0.1, 600, 'seconds'), undefined);
+    const targets = new Map();
+    const takeTarget = (name) => {
+        const target = take(name, (text) => parsePath(text, name, places.workspace), undefined);
+        if (target === undefined)
+            return undefined;
+        const problem = targetProblem(name, target, places);
+        if (problem === undefined)
+            targets.set(name, target);
+        else
+            reject(problem);
+        return target;
+    };
+    const bundleFile = takeTarget('bundle-file');
+    const siteDirectory = takeTarget('site-directory');
+    const valuesFile = takeTarget('values-file');
+    overlapProblems(targets, places).forEach(reject);
+    const valuesKey = take('values-key', parseValuesKey, 'staticExport');
+    const valuesBundleUrl = take('values-bundle-url', parseValuesBundleUrl, undefined);
+    if (valuesFile === undefined && isGiven('values-bundle-url')) {
+        reject('`values-bundle-url` is written into the values file: it needs `values-file`.');
+    }
+    const maskBundleUrl = take('mask-bundle-url', parseBoolean, false);
+    const waitForAgent = take('wait-for-agent', parseBoolean, false);
+    const summary = take('summary', parseBoolean, true);
+    const projectId = take('agent-project-id', parseId, undefined);
+    const agentJobId = take('agent-job-id', parseId, undefined);
+    if (isGiven('agent-project-id') !== isGiven('agent-job-id')) {
+        reject('`agent-project-id` and `agent-job-id` belong together; one of them is missing.');
+    }
+    else if (waitForAgent && !isGiven('agent-job-id')) {
+        reject('`wait-for-agent` needs `agent-project-id` and `agent-job-id`.');
+    }
+    if (reader.problems.length > 0 || !baseUrl)
+        throw new InvalidInputs(reader.problems);
+    return {
+        apiKey,
+        baseUrl,
+        domain,
+        jobId,
+        version,
+        paths,
+        timeoutMs: timeoutMinutes * 60_000,
+        pollIntervalMs: pollIntervalSeconds === undefined ? undefined : pollIntervalSeconds * 1000,
+        delivery: {
+            bundleFile,
+            siteDirectory,
+            chartValues: valuesFile === undefined
+                ? undefined
+                : { file: valuesFile, key: valuesKey, bundleUrl: valuesBundleUrl, version },
+        },
+        maskBundleUrl,
+        agentJob: projectId === undefined || agentJobId === undefined
+            ? undefined
+            : { projectId, jobId: agentJobId, wait: waitForAgent },
+        githubToken: read('github-token').trim(),
+        summary,
+    };
+}
+/**
+ * A host name: DNS labels (RFC 1035, section 2.3.4), in any script; kept in the ASCII form of IDNA
+ * (UTS 46, as browsers do it).
+ */
+function parseDomain(text) {
+    const host = (0,external_node_url_.domainToASCII)(text.replace(/\.$/, '')).toLowerCase();
+    const bare = /^[^/?#@:%\\\s*]+$/.test(text);
+    if (bare && isHostName(host))
+        return host;
+    // The URL parser would join what stands on two lines.
+    const link = /^(?:https?:|[a-z][a-z0-9+.-]*:\/\/)/i.test(text) ? text : `https://${text}`;
+    const guess = /\s/.test(text) ? undefined : URL.parse(link)?.hostname;
+    const suggestion = guess !== undefined && isHostName(guess)
+        ? `did you mean ${guess}?`
+        : 'for example docs.example.com.';
+    throw new Problem(`\`domain\` is the host name of the site, without scheme, port or path ("${(0,src_text/* clean */.uH)(text, 200)}"): ${suggestion}`);
+}
+function isHostName(host) {
+    return (host.length <= 253 &&
+        /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(host) &&
+        !/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host) // an address, not a name
+    );
+}
+function parsePaths(text) {
+    const lines = text.split('\n').map((line) => line.trim());
+    return [...new Set(lines.filter((line) => line !== ''))];
+}
+/** Kept as written, since it may hold `{sha256}`; read as a URL only to find mistakes. */
+function parseValuesBundleUrl(text) {
+    const url = URL.parse(text.replaceAll('{sha256}', '0'.repeat(64)));
+    if (/^[\x21-\x7e]+$/.test(text) && url && /^https?:$/.test(url.protocol))
+        return text;
+    throw new Problem(`\`values-bundle-url\` is not an http address in printable ASCII ("${(0,src_text/* clean */.uH)(text, 200)}").`);
+}
+
+// EXTERNAL MODULE: ./src/network.ts
+var src_network = __nccwpck_require__(9473);
+;// CONCATENATED MODULE: ./src/outputs.ts
+/** Every output; `action.yml` declares the same. */
+const outputNames = [
+    'bundleUrl',
+    'expiresAt',
+    'jobId',
+    'status',
+    'pageCount',
+    'sizeBytes',
+    'bundleFile',
+    'bundleSha256',
+    'siteDirectory',
+    'valuesFile',
+    'agentStatus',
+    'prLink',
+    'failureCode',
+];
+/** The value of every output, empty where it does not apply. The link only of a run that succeeded. */
+function toOutputs({ jobId, job, bundle, delivery, agentJob }, failure) {
+    const link = failure ? undefined : bundle;
+    return {
+        bundleUrl: link?.url.href ?? '',
+        expiresAt: link?.expiresAt ?? '',
+        jobId: jobId ?? '',
+        status: job?.status ?? '',
+        pageCount: job?.pageCount?.toString() ?? '',
+        sizeBytes: (delivery.sizeBytes ?? bundle?.sizeBytes)?.toString() ?? '',
+        bundleFile: delivery.bundleFile ?? '',
+        bundleSha256: delivery.bundleSha256 ?? '',
+        siteDirectory: delivery.siteDirectory ?? '',
+        valuesFile: delivery.valuesFile ?? '',
+        agentStatus: agentJob?.status ?? '',
+        prLink: agentJob?.prLink ?? '',
+        failureCode: failure?.code ?? '',
+    };
+}
+
+;// CONCATENATED MODULE: ./src/receipt.ts
+function emptyReceipt() {
+    return {
+        jobId: undefined,
+        job: undefined,
+        bundle: undefined,
+        delivery: {},
+        agentJob: undefined,
+        samples: [],
+        phaseMs: new Map(),
+    };
+}
+
+;// CONCATENATED MODULE: ./src/report.ts
+/** Of the 4,096 characters after which the runner cuts an annotation, what the rest of it leaves. */
+const maxMessageLength = 2_400;
+/** The annotation of a failed run: what failed, on which job, what was tried, what to do next. */
+function toAnnotation(failure, receipt) {
+    const { message, serverSaid, tried, advice } = failure;
+    const outlook = toOutlook(failure, receipt);
+    const lines = [
+        shorten(message),
+        serverSaid === undefined ? undefined : `The service said: "${serverSaid}"`,
+        tried === undefined ? undefined : `Given up after ${tried}.`,
+        `What to do: ${advice}`,
+        outlook && `${outlook.text} Run this step again with:\n    job-id: ${outlook.jobId}`,
+        outlook || receipt.jobId === undefined ? undefined : `Export job: ${receipt.jobId}`,
+    ];
+    return lines.filter((line) => line !== undefined).join('\n');
+}
+function shorten(message) {
+    if (message.length <= maxMessageLength)
+        return message;
+    return `${message.slice(0, maxMessageLength).toWellFormed()}…`;
+}
+/** What is left to build on after a failure: undefined when no job was seen, or nothing is to be expected of it. */
+function toOutlook({ code }, { jobId, job }) {
+    if (jobId === undefined || job === undefined)
+        return undefined;
+    if (code === 'job-failed' || code === 'not-found')
+        return undefined;
+    const text = job.status === 'completed'
+        ? `Export job ${jobId} has completed and stays available.`
+        : `Export job ${jobId} keeps running on the service.`;
+    return { jobId, text };
+}
+
+;// CONCATENATED MODULE: ./src/agent-job.ts
+/** The agent job: a look at its status and its pull request, beside the export and never in its way. */
+
+
+
+/** "A client polls the agent job lookup until status is completed, archived or failed" (admin-api.md, 3.1). */
+const finalStatuses = new Set(['completed', 'archived', 'failed']);
+/**
+ * Follows an agent job: with `wait` until it ends, else by one look, and a second one when the export has
+ * ended and the job had not. Whatever goes wrong is a warning: this never rejects.
+ */
+async function followAgentJob(request, exportEnded, dependencies) {
+    const { client, clock, log, deadline, signal, onAgentJob } = dependencies;
+    try {
+        const startedMs = clock.nowMs();
+        const look = async () => {
+            const reply = await client.readAgentJob(request.projectId, request.jobId, request.wait);
+            const job = toAgentJob(reply, log);
+            onAgentJob(job);
+            return job;
+        };
+        let job = await look();
+        if (!request.wait && !agent_job_hasEnded(job)) {
+            await exportEnded;
+            job = await look();
+        }
+        if (request.wait && !agent_job_hasEnded(job))
+            log.info(`Agent job ${request.jobId}: ${job.status}`);
+        while (request.wait && !agent_job_hasEnded(job)) {
+            const elapsedMs = clock.nowMs() - startedMs;
+            const delayMs = nextPollDelayMs(elapsedMs, dependencies.pollIntervalMs, dependencies.random());
+            if (delayMs >= deadline.remainingMs()) {
+                log.warning(`Agent job ${request.jobId} is still ${job.status}; the time for waiting is over. The export is not affected.`);
+                break;
+            }
+            await clock.sleep(delayMs, signal);
+            job = await look();
+        }
+        log.info(`Agent job ${request.jobId}: ${job.status}${job.prLink ? `, ${job.prLink}` : ''}`);
+        await addPullRequest(job, dependencies);
+    }
+    catch (error) {
+        if (signal.aborted)
+            return;
+        const { message, serverSaid, advice } = (0,errors/* toFailure */.w2)(error);
+        const said = serverSaid === undefined ? '' : ` The service said: "${serverSaid}"`;
+        log.warning(`The agent job could not be looked up. ${message}${said} ${advice}`);
+    }
+}
+function agent_job_hasEnded({ status }) {
+    return finalStatuses.has(status);
+}
+function toAgentJob(reply, log) {
+    const { prLink } = reply;
+    const link = typeof prLink === 'string' ? toPullRequestLink(prLink) : undefined;
+    if (typeof prLink === 'string' && !link) {
+        log.warning('The pull request link of the agent job is not a plain https link; it is left out.');
+    }
+    return { status: (0,src_text/* clean */.uH)(reply.status, 40), prLink: link?.href, pullRequest: undefined };
+}
+function toPullRequestLink(link) {
+    const url = (0,src_text/* clean */.uH)(link, 2_000) === link ? URL.parse(link) : null;
+    if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '')
+        return undefined;
+    return url;
+}
+/** Nicer words for a link are not worth a longer wait. */
+const maxReadMs = 10_000;
+/** Reads title and state where the host allows it; elsewhere the plain link is enough. */
+async function addPullRequest(job, dependencies) {
+    const address = job.prLink && pullRequestAddress(new URL(job.prLink), dependencies.serverUrl);
+    if (!address)
+        return;
+    const { clock, deadline, signal, readPullRequest } = dependencies;
+    const patience = new AbortController();
+    const stopTimer = clock.timer(Math.min(maxReadMs, deadline.remainingMs()), () => {
+        patience.abort(new Error('no answer in time'));
+    });
+    try {
+        const pullRequest = await readPullRequest(address, AbortSignal.any([signal, patience.signal]));
+        dependencies.onAgentJob({ ...job, pullRequest });
+    }
+    catch (error) {
+        const reason = Error.isError(error) ? error.message : String(error);
+        dependencies.log.debug(`The pull request could not be read: ${(0,src_text/* clean */.uH)(reason, 200)}`);
+    }
+    finally {
+        stopTimer();
+    }
+}
+/** Owner, repository and number of a pull request on that server; undefined for anything else. */
+function pullRequestAddress(link, serverUrl) {
+    if (link.host !== serverUrl.host)
+        return undefined;
+    const match = /^\/([\w.-]+)\/([\w.-]+)\/pull\/(\d{1,9})\/?$/.exec(link.pathname);
+    const [, owner, repo, number] = match ?? [];
+    if (owner === undefined || repo === undefined)
+        return undefined;
+    return { owner, repo, number: Number(number) };
+}
+
+// EXTERNAL MODULE: ./src/bundle.ts
+var bundle = __nccwpck_require__(7827);
+;// CONCATENATED MODULE: ./src/client.ts
+const schemas = () => Promise.all(/* import() */[__nccwpck_require__.e(691), __nccwpck_require__.e(11)]).then(__nccwpck_require__.bind(__nccwpck_require__, 9011));
+const unknownJobAdvice = 'There is no such job for this key: it may have been deleted, or belong to another organisation. Is `base-url` the root of the Admin API, without /v1?';
+const busyAdvice = 'The service is busy with this job. Run again with `job-id` in a while.';
+/** What may have been started unseen makes some ways out better than others. */
+function startAdvice(code, unknownFates) {
+    const unseen = unknownFates > 0
+        ? ' If an export was started unseen, its job id is known only to the service: a new one may run beside it.'
+        : '';
+    switch (code) {
+        case 'bad-request':
+            return 'Check `domain` (a host name of a site that this key may export), `paths` (page paths, one a line) and `version`.';
+        case 'conflict':
+            return unknownFates > 0
+                ? 'Another export of this site is running, and the first request of this run probably started it. Wait until it has ended, then run again.'
+                : 'Another export of this site is running. Find its job id in the run that started it and pass it as `job-id`, or wait until it has ended.';
+        case 'rate-limited':
+            return 'Exports are limited in number by the hour: wait, or attach to a finished export with `job-id`.';
+        case 'timeout':
+            return `Raise \`timeout-minutes\`, or find out why the Admin API is slow.${unseen}`;
+        case 'cancelled':
+            return `Run again when you are ready.${unseen}`;
+        default:
+            return undefined;
+    }
+}
+function createClient(http) {
+    return {
+        startExport: ({ domain, version, paths }) => http.request({
+            purpose: 'start the export',
+            method: 'POST',
+            path: ['v1', 'static-export', 'jobs'],
+            body: {
+                domain,
+                ...(version === undefined ? {} : { version }),
+                ...(paths.length === 0 ? {} : { paths }),
+            },
+            maxTryMs: 45_000,
+            retry: { maxTries: 4, minPersistenceMs: 0, repeatable: false },
+            decode: async (json) => (await schemas()).startedExportJob.parse(json),
+            advice: startAdvice,
+        }),
+        readExport: (jobId, justStarted) => http.request({
+            purpose: 'read the status of the export',
+            method: 'GET',
+            path: ['v1', 'static-export', 'jobs', jobId],
+            maxTryMs: 30_000,
+            retry: {
+                maxTries: 8,
+                minPersistenceMs: 5 * 60_000,
+                repeatable: true,
+                ...(justStarted ? { notYet: { status: 404, graceMs: 30_000 } } : {}),
+            },
+            decode: async (json) => (await schemas()).exportJob.parse(json),
+            advice: (code) => ({ 'not-found': unknownJobAdvice, conflict: busyAdvice })[code],
+        }),
+        createBundle: (jobId) => http.request({
+            purpose: 'get the download link of the bundle',
+            method: 'POST',
+            path: ['v1', 'static-export', 'jobs', jobId, 'bundle'],
+            maxTryMs: 180_000, // packaging may happen while we wait
+            retry: {
+                maxTries: 5,
+                minPersistenceMs: 0,
+                repeatable: true, // "Calling it again returns a fresh link" (admin-api.md, section 4.4)
+                notYet: { status: 409, graceMs: 60_000 },
+            },
+            decode: async (json) => (await schemas()).bundle.parse(json),
+            advice(code) {
+                if (code === 'not-found')
+                    return unknownJobAdvice;
+                if (code !== 'conflict')
+                    return undefined;
+                return 'The service says that the job has not finished, though its status was `completed`. Run again with `job-id` in a while.';
+            },
+        }),
+        readAgentJob: (projectId, jobId, patient) => http.request({
+            purpose: 'read the agent job',
+            method: 'GET',
+            path: ['v2', 'agent', projectId, 'job', jobId],
+            maxTryMs: 20_000,
+            retry: {
+                maxTries: 3,
+                minPersistenceMs: 0,
+                repeatable: true,
+                // A side dish may not hold up the link.
+                ...(patient ? {} : { maxTotalMs: 60_000 }),
+            },
+            decode: async (json) => (await schemas()).agentJob.parse(json),
+            advice: (code) => code === 'not-found'
+                ? 'Check `agent-project-id` (the API keys page of the dashboard shows it) and `agent-job-id`.'
+                : undefined,
+        }),
+        serverWallMs: () => http.serverWallMs(),
+    };
+}
+
+// EXTERNAL MODULE: ./src/clock.ts
+var src_clock = __nccwpck_require__(9373);
+// EXTERNAL MODULE: ./src/outcome.ts
+var src_outcome = __nccwpck_require__(4671);
+// EXTERNAL MODULE: ./src/retry.ts
+var retry = __nccwpck_require__(9809);
+;// CONCATENATED MODULE: ./src/http.ts
+
+
+
+
+
+
+const maxJsonBytes = 1024 * 1024;
+const tolerableSkewMs = 120_000;
+function createHttp(dependencies) {
+    const { baseUrl, apiKey, network, clock, log, deadline, signal } = dependencies;
+    let serverDate;
+    let skewReported = false;
+    return { request, serverWallMs };
+    async function request(operation) {
+        const startedMs = clock.nowMs();
+        let unknownFates = 0;
+        for (let tries = 1;; tries += 1) {
+            const outcome = await tryOnce(operation);
+            if (outcome.ok)
+                return outcome.value;
+            const { fault } = outcome;
+            if ((0,retry/* isFateUnknown */.BT)(fault))
+                unknownFates += 1;
+            const elapsedMs = clock.nowMs() - startedMs;
+            const remainingMs = Math.min(deadline.remainingMs(), (operation.retry.maxTotalMs ?? Infinity) - elapsedMs);
+            const decision = (0,retry/* afterFailedTry */.RS)(operation.retry, {
+                fault,
+                tries,
+                unknownFates,
+                elapsedMs,
+                remainingMs,
+                random: dependencies.random(),
+            });
+            const { code, reason, serverSaid } = outcome;
+            if (!decision.retry) {
+                const ending = (0,src_outcome/* describeEnding */.be)(decision.why, fault, remainingMs);
+                const doubt = operation.retry.repeatable || unknownFates === 0 || code === 'conflict'
+                    ? ''
+                    : ' The service may have carried it out all the same.';
+                throw new errors/* Failure */.HR(code, `Could not ${operation.purpose}: ${reason}.${ending}${doubt}`, {
+                    serverSaid,
+                    tried: tries > 1 ? `${tries} tries in ${(0,units/* formatDuration */.a3)(elapsedMs)}` : undefined,
+                    advice: outcome.advice ?? operation.advice?.(code, unknownFates),
+                    cause: outcome.cause,
+                });
+            }
+            if (!operation.retry.repeatable && (0,retry/* isFateUnknown */.BT)(fault)) {
+                log.warning(`It is not known whether the service received the request to ${operation.purpose} (${reason}). It is sent once more: a second export may be running.`);
+            }
+            log.details(`Could not ${operation.purpose} yet: ${reason}; next try in ${(0,units/* formatDuration */.a3)(decision.delayMs)}`, [
+                `Try ${tries}, ${(0,units/* formatDuration */.a3)(elapsedMs)} after the first began`,
+                ...(serverSaid === undefined ? [] : [`The service said: "${serverSaid}"`]),
+            ]);
+            await clock.sleep(decision.delayMs, signal);
+        }
+    }
+    async function tryOnce(operation) {
+        signal.throwIfAborted();
+        const patience = new AbortController();
+        const tryMs = Math.min(operation.maxTryMs, deadline.remainingMs());
+        if (tryMs <= 0) {
+            const reason = 'the time of this step (`timeout-minutes`) is over';
+            const fault = { kind: 'hopeless', delivered: false };
+            return { ok: false, fault, code: 'timeout', reason };
+        }
+        const stopTimer = clock.timer(tryMs, () => {
+            patience.abort();
+        });
+        try {
+            const reply = await network({
+                method: operation.method,
+                url: endpoint(baseUrl, operation.path),
+                // A fresh object each time: the client writes into it.
+                headers: {
+                    authorization: `Bearer ${apiKey}`,
+                    accept: 'application/json',
+                    ...(operation.body === undefined ? {} : { 'content-type': 'application/json' }),
+                },
+                ...(operation.body === undefined ? {} : { body: JSON.stringify(operation.body) }),
+                maxBodyBytes: maxJsonBytes,
+            }, AbortSignal.any([signal, patience.signal]));
+            noteServerDate(reply);
+            return await interpret(operation, { ...reply, headers: withoutKey(reply.headers) });
+        }
+        catch (error) {
+            if (signal.aborted)
+                throw inDoubt(operation, signal.reason);
+            if (patience.signal.aborted) {
+                return {
+                    ok: false,
+                    fault: { kind: 'silence' },
+                    code: 'timeout',
+                    reason: `${baseUrl.host} sent no whole reply within ${(0,units/* formatDuration */.a3)(tryMs)}`,
+                    ...(tryMs < operation.maxTryMs ? {} : { advice: src_outcome/* silenceAdvice */.Av }),
+                };
+            }
+            if (error instanceof src_network/* NetworkFault */.H6)
+                return (0,src_outcome/* outcomeOfNetworkFault */.ym)(error, baseUrl.host);
+            throw error;
+        }
+        finally {
+            stopTimer();
+        }
+    }
+    /** Whatever the service echoes, our key is not printed; a word of few letters might be anything else. */
+    function redact(text) {
+        if (apiKey.length < src_text/* shortestSecretLength */.hX)
+            return text;
+        return text.replaceAll(apiKey, '***').replaceAll(encodeURIComponent(apiKey), '***');
+    }
+    function withoutKey(headers) {
+        const entries = Object.entries(headers);
+        return Object.fromEntries(entries.map(([name, value]) => [name, typeof value === 'string' ? redact(value) : value]));
+    }
+    /** The strings of a body as they are once read, so that no way of escaping hides the key in one of them. */
+    function parseJson(body) {
+        return JSON.parse(body, (_name, value) => typeof value === 'string' ? redact(value) : value);
+    }
+    /** An abort in the middle of a request that has an effect: nobody knows whether it had. */
+    function inDoubt(operation, reason) {
+        if (operation.retry.repeatable || !(reason instanceof errors/* Failure */.HR))
+            return reason;
+        return new errors/* Failure */.HR(reason.code, `${reason.message} The request to ${operation.purpose} was under way, and may be carried out all the same.`, { advice: operation.advice?.(reason.code, 1) });
+    }
+    async function interpret(operation, reply) {
+        const { status, headers, body } = reply;
+        if (status !== 200 && status !== 201 && status !== 202) {
+            const retryAfterMs = (0,retry/* parseRetryAfterMs */.oR)(headers['retry-after'], serverWallMs());
+            return (0,src_outcome/* outcomeOfStatus */.Ss)(reply, parseJson, retryAfterMs);
+        }
+        const encoding = headers['content-encoding'];
+        if (encoding !== undefined && encoding !== 'identity') {
+            return (0,src_outcome/* unusable */._P)(`the reply is encoded as ${(0,src_text/* clean */.uH)(encoding, 20)}, which was not asked for`);
+        }
+        let json;
+        try {
+            json = parseJson(body);
+        }
+        catch {
+            const reason = `the reply is not JSON but ${(0,src_outcome/* describeBody */.MP)(reply)}`;
+            return { ok: false, fault: { kind: 'unreadable' }, code: 'protocol', reason };
+        }
+        try {
+            return { ok: true, value: await operation.decode(json) };
+        }
+        catch (error) {
+            const reason = `the reply is JSON, but not as the Admin API writes it (${(0,src_outcome/* shapeProblem */.jn)(error)})`;
+            // A start that was answered oddly was carried out: repeating it would only start another.
+            return operation.retry.repeatable
+                ? { ok: false, fault: { kind: 'unreadable' }, code: 'protocol', reason }
+                : (0,src_outcome/* unusable */._P)(reason);
+        }
+    }
+    function noteServerDate(reply) {
+        const wallMs = (0,retry/* parseHttpDateMs */.kB)(reply.headers.date);
+        if (wallMs === undefined)
+            return;
+        serverDate = { wallMs, atMs: clock.nowMs() };
+        const skewMs = wallMs - clock.wallMs();
+        if (Math.abs(skewMs) <= tolerableSkewMs || skewReported)
+            return;
+        skewReported = true;
+        const direction = skewMs > 0 ? 'behind' : 'ahead of';
+        log.warning(`The clock of this runner is ${(0,units/* formatDuration */.a3)(Math.abs(skewMs))} ${direction} that of the Admin API; times are reckoned by the API's clock.`);
+    }
+    function serverWallMs() {
+        if (serverDate === undefined)
+            return clock.wallMs();
+        return serverDate.wallMs + (clock.nowMs() - serverDate.atMs);
+    }
+}
+function endpoint(baseUrl, path) {
+    const url = new URL(baseUrl);
+    url.pathname = [url.pathname.replace(/\/+$/, ''), ...path.map(encodeURIComponent)].join('/');
+    return url;
+}
+
+;// CONCATENATED MODULE: ./src/progress.ts
+
+
+const longestSilenceMs = 60_000;
+/** A look this long after the last line is logged, changed or not: it is fresher than what a minute's silence would repeat. */
+const refreshMs = 45_000;
+const worthALinePoints = 5;
+const worthALineMs = 15_000;
+const stallMs = 5 * 60_000;
+const bigStepBackPoints = 20;
+function createProgress(log, clock) {
+    const startedMs = clock.nowMs();
+    const samples = [];
+    let job;
+    let waitingFor = 'the Admin API';
+    let changedMs = startedMs;
+    let logged = { job: undefined, atMs: startedMs };
+    return { see, waitFor, keepAlive, samples };
+    function waitFor(what) {
+        waitingFor = what;
+    }
+    function see(seen) {
+        const before = job;
+        job = seen;
+        waitingFor = undefined;
+        const nowMs = clock.nowMs();
+        if (!before || isChange(before, seen))
+            changedMs = nowMs;
+        samples.push({ atMs: nowMs - startedMs, percent: seen.percent, pageCount: seen.pageCount });
+        warnOfOddities(before, seen, nowMs);
+        if (isWorthALine(seen, nowMs))
+            report(nowMs);
+    }
+    async function keepAlive(signal) {
+        while (!signal.aborted) {
+            const quietMs = clock.nowMs() - logged.atMs;
+            try {
+                await clock.sleep(longestSilenceMs - quietMs, signal);
+            }
+            catch {
+                return;
+            }
+            const nowMs = clock.nowMs();
+            if (nowMs - logged.atMs >= longestSilenceMs)
+                report(nowMs);
+        }
+    }
+    function isWorthALine(seen, nowMs) {
+        const last = logged.job;
+        if (!last || last.status !== seen.status)
+            return true;
+        if (nowMs - logged.atMs >= refreshMs)
+            return true;
+        if (!isChange(last, seen))
+            return false;
+        // Without a percentage, the number of pages is all there is to show.
+        if (seen.percent === undefined)
+            return nowMs - logged.atMs >= worthALineMs;
+        return Math.abs(seen.percent - (last.percent ?? 0)) >= worthALinePoints;
+    }
+    function report(nowMs) {
+        const facts = job && waitingFor === undefined
+            ? [...describe(job), ...describeSpeed(job, samples, nowMs - changedMs)]
+            : [`waiting for ${waitingFor ?? ''}`];
+        log.info(`[${(0,units/* formatElapsed */.C7)(nowMs - startedMs)}] ${facts.join(' · ')}`);
+        logged = { job, atMs: nowMs };
+    }
+    function warnOfOddities(before, seen, nowMs) {
+        if (nowMs - changedMs >= stallMs) {
+            log.warning(`The export has shown no progress for ${(0,units/* formatDuration */.a3)(stallMs)}. The wait goes on until \`timeout-minutes\` is over.`);
+        }
+        if (before?.status === 'running' && seen.status === 'queued') {
+            log.warning('The export went back from running to queued; the service started it anew.');
+        }
+        else if ((before?.percent ?? 0) - (seen.percent ?? 100) > bigStepBackPoints) {
+            log.warning(`The progress of the export fell by more than ${bigStepBackPoints} points.`);
+        }
+    }
+}
+function isChange(before, after) {
+    return (before.status !== after.status ||
+        before.percent !== after.percent ||
+        before.pageCount !== after.pageCount);
+}
+function describe(job) {
+    const facts = [job.status];
+    if (job.status === 'queued' && !job.pageCount)
+        return facts;
+    if (job.percent !== undefined)
+        facts.push(`${Math.floor(job.percent)} %`);
+    if (job.pageCount !== undefined)
+        facts.push((0,units/* count */.U9)(job.pageCount, 'page'));
+    return facts;
+}
+/** How fast the job is and how long it will take, or for how long nothing has happened. */
+function describeSpeed(job, samples, stillMs) {
+    if (hasEnded(job))
+        return [];
+    if (stillMs >= refreshMs)
+        return [`no change for ${(0,units/* formatDuration */.a3)(stillMs)}`];
+    const { pagesPerSecond, remainingMs } = estimate(samples);
+    return [
+        ...(pagesPerSecond === undefined ? [] : [formatRate(pagesPerSecond)]),
+        ...(remainingMs === undefined ? [] : [`about ${(0,units/* formatDuration */.a3)(remainingMs)} left`]),
+    ];
+}
+function formatRate(pagesPerSecond) {
+    const [rate, unit] = pagesPerSecond >= 1 ? [pagesPerSecond, 'pages/s'] : [pagesPerSecond * 60, 'pages/min'];
+    return `${rate >= 9.95 ? rate.toFixed(0) : rate.toFixed(1)} ${unit}`;
+}
+/** How fast the export is, over the last third of its time or a minute, and how long it will take if it stays so. */
+function estimate(samples) {
+    const last = samples.at(-1);
+    // A short window follows changes, a long one keeps few and far pages from swinging the figures.
+    const windowMs = last && Math.max(60_000, last.atMs / 3);
+    const first = last && samples.find(({ atMs }) => atMs >= last.atMs - (windowMs ?? 0));
+    const spanMs = last && first ? last.atMs - first.atMs : 0;
+    if (!last || !first || spanMs <= 0)
+        return { pagesPerSecond: undefined, remainingMs: undefined };
+    const pages = (last.pageCount ?? 0) - (first.pageCount ?? 0);
+    const points = (last.percent ?? 0) - (first.percent ?? 0);
+    return {
+        pagesPerSecond: pages > 0 ? (pages / spanMs) * 1000 : undefined,
+        remainingMs: points > 0 && last.percent !== undefined
+            ? ((100 - last.percent) / points) * spanMs
+            : undefined,
+    };
+}
+
+;// CONCATENATED MODULE: ./src/run.ts
+/** The story of a run: start or attach, wait, look at the agent job, mint the link, deliver the bundle. */
+
+
+
+
+
+
+
+
+
+
+/** The agent job may not use up the time that the link needs: so much is kept of it, or a quarter. */
+const keptForLinkMs = 60_000;
+/**
+ * Runs the whole export and notes in the receipt what it learns, so that a failure leaves it filled as far
+ * as the run came.
+ *
+ * @throws Failure, see errors.ts
+ */
+async function run(inputs, dependencies, receipt) {
+    const { clock, log } = dependencies;
+    const { pollIntervalMs } = inputs;
+    const startedMs = clock.nowMs();
+    const deadline = (0,src_clock/* deadlineIn */._)(inputs.timeoutMs, clock);
+    const progress = createProgress(log, clock);
+    receipt.samples = progress.samples;
+    const ending = new AbortController(); // ends what runs beside the export
+    const signal = AbortSignal.any([dependencies.signal, ending.signal]);
+    const http = { ...dependencies, baseUrl: inputs.baseUrl, apiKey: inputs.apiKey };
+    const client = createClient(createHttp({ ...http, deadline }));
+    const keepAlive = progress.keepAlive(signal);
+    const exportEnd = Promise.withResolvers();
+    let followed;
+    try {
+        const { id, started } = await startOrAttach();
+        receipt.jobId = id;
+        receipt.job = started;
+        dependencies.onJobId(id);
+        if (inputs.agentJob) {
+            followed = followAgentJob(inputs.agentJob, exportEnd.promise, agentDependencies());
+        }
+        await waitForEnd(id, started);
+        exportEnd.resolve(undefined);
+        progress.waitFor('the agent job');
+        await followed;
+        progress.waitFor('the link');
+        receipt.bundle = await timed('link', () => mintLink(id));
+        logLink(receipt.bundle);
+        if (targetsOf(inputs.delivery).length > 0)
+            await deliverTo(id, receipt.bundle);
+    }
+    finally {
+        ending.abort();
+        exportEnd.resolve(undefined);
+        await Promise.all([followed, keepAlive]);
+    }
+    async function startOrAttach() {
+        const { domain = '', jobId, version, paths } = inputs;
+        if (jobId !== undefined) {
+            log.info(`Attached to export job ${jobId}`);
+            return { id: jobId, started: undefined };
+        }
+        const reply = await timed('start', () => client.startExport({ domain, version, paths }));
+        const started = toStartedJob(reply, log);
+        log.info(`Export of ${domain} started: job ${started.id}`);
+        return { id: started.id, started };
+    }
+    async function waitForEnd(id, started) {
+        let phaseStartedMs = clock.nowMs();
+        const endPhase = ({ status }) => {
+            const phase = status === 'queued' ? 'queue' : 'rendering';
+            const nowMs = clock.nowMs();
+            receipt.phaseMs.set(phase, (receipt.phaseMs.get(phase) ?? 0) + nowMs - phaseStartedMs);
+            phaseStartedMs = nowMs;
+        };
+        try {
+            const job = await waitForExport(id, started, {
+                ...dependencies,
+                client,
+                deadline,
+                pollIntervalMs,
+                onJob(job) {
+                    if (receipt.job)
+                        endPhase(receipt.job);
+                    receipt.job = job;
+                    progress.see(job);
+                },
+            });
+            const pages = job.pageCount === undefined ? 'all pages' : (0,units/* count */.U9)(job.pageCount, 'page');
+            const duration = started ? ` in ${(0,units/* formatDuration */.a3)(clock.nowMs() - startedMs)}` : '';
+            log.info(`Export completed: ${pages}${duration} (job ${id})`);
+            if (job.pageCount === 0)
+                log.warning('The export has no page. Is anything published there?');
+        }
+        finally {
+            if (receipt.job && !hasEnded(receipt.job))
+                endPhase(receipt.job);
+        }
+    }
+    function mintLink(jobId) {
+        return (0,bundle/* mintBundle */.t)(jobId, {
+            client,
+            baseUrl: inputs.baseUrl,
+            log,
+            mask: inputs.maskBundleUrl ? dependencies.mask : undefined,
+        });
+    }
+    function logLink({ url, sizeBytes, expiresAtMs }) {
+        const size = sizeBytes === undefined ? '' : ` (${(0,units/* formatBytes */.z3)(sizeBytes)})`;
+        const lifeMs = expiresAtMs - client.serverWallMs();
+        log.info(`Bundle${size} at ${(0,src_link/* describeLink */.Ex)(url)}; the link works for ${(0,units/* formatDuration */.a3)(lifeMs)}, until ${(0,units/* formatUtc */.ay)(expiresAtMs)}`);
+    }
+    async function deliverTo(jobId, first) {
+        let bundle = first;
+        // Loaded here: a run that only hands over the link has no use for it, and starts sooner without.
+        const { deliver } = await Promise.all(/* import() */[__nccwpck_require__.e(118), __nccwpck_require__.e(180)]).then(__nccwpck_require__.bind(__nccwpck_require__, 2180));
+        await deliver(inputs.delivery, receipt.delivery, {
+            ...dependencies,
+            baseUrl: inputs.baseUrl,
+            deadline,
+            serverWallMs: () => client.serverWallMs(),
+            currentBundle: () => bundle,
+            async renewLink() {
+                bundle = await mintLink(jobId);
+                receipt.bundle = bundle;
+                return bundle;
+            },
+            timed(phase, work) {
+                progress.waitFor(phase === 'unpack' ? 'the pages to be unpacked' : 'the archive');
+                return timed(phase, work);
+            },
+        });
+    }
+    function agentDependencies() {
+        const keptMs = Math.min(keptForLinkMs, inputs.timeoutMs / 4);
+        const sooner = { remainingMs: () => Math.max(0, deadline.remainingMs() - keptMs) };
+        return {
+            ...dependencies,
+            client: createClient(createHttp({ ...http, deadline: sooner, signal })),
+            deadline: sooner,
+            signal,
+            pollIntervalMs,
+            onAgentJob(agentJob) {
+                receipt.agentJob = agentJob;
+            },
+        };
+    }
+    async function timed(phase, work) {
+        const phaseStartedMs = clock.nowMs();
+        try {
+            return await work();
+        }
+        finally {
+            receipt.phaseMs.set(phase, clock.nowMs() - phaseStartedMs);
+        }
+    }
+}
+
+;// CONCATENATED MODULE: ./src/summary.ts
+
+
+
+
+const phaseNames = {
+    start: 'start',
+    queue: 'waiting in the queue',
+    rendering: 'rendering',
+    link: 'link',
+    download: 'download',
+    unpack: 'unpacking',
+};
+/** The summary of a run as Markdown, on every outcome. Never holds the query of the link. */
+function toSummary(facts) {
+    const blocks = [
+        heading(facts),
+        facts.failure && failureBlock(facts.failure, facts.receipt),
+        table(facts),
+        chart(facts.receipt.samples),
+        againBlock(facts),
+    ];
+    return `${blocks.filter((block) => block !== undefined).join('\n\n')}\n`;
+}
+function heading({ inputs, receipt, failure }) {
+    const site = inputs?.domain ?? (receipt.jobId === undefined ? undefined : `job ${receipt.jobId}`);
+    const of = site === undefined ? '' : ` of ${(0,src_text/* escapeMarkdown */.FV)(site)}`;
+    if (!failure)
+        return `## ✅ Static export${of}`;
+    if (failure.code === 'cancelled')
+        return `## ⏹️ Static export${of}: cancelled`;
+    return `## ❌ Static export${of}: failed`;
+}
+function failureBlock(failure, receipt) {
+    const { code, message, serverSaid, tried, advice } = failure;
+    const outlook = toOutlook(failure, receipt);
+    const [what = '', ...items] = message.split('\n');
+    const lines = [
+        `> [!CAUTION]`,
+        `> **${escapeProse(what)}** (\`${code}\`)`,
+        ...items.map((item) => `> - ${escapeProse(item.replace(/^- /, ''))}`),
+        ...(serverSaid === undefined
+            ? []
+            : ['>', `> The service said: “${(0,src_text/* escapeMarkdown */.FV)(serverSaid)}”`]),
+        ...(tried === undefined ? [] : ['>', `> Given up after ${tried}.`]),
+        '>',
+        `> **What to do:** ${advice}`, // our own words, in Markdown
+        ...(outlook ? ['>', `> ${(0,src_text/* escapeMarkdown */.FV)(outlook.text)} The lines below pick it up.`] : []),
+    ];
+    return lines.join('\n');
+}
+/** A sentence of ours with outside text in it: escaped, but the names of inputs stay set as code. */
+function escapeProse(text) {
+    return (0,src_text/* escapeMarkdown */.FV)(text).replace(/&#96;([a-z-]+)&#96;/g, '<code>$1</code>');
+}
+function table(facts) {
+    const { receipt, inputs, startedWallMs, durationMs } = facts;
+    const { job, bundle, delivery, agentJob, phaseMs } = receipt;
+    if (!inputs)
+        return undefined;
+    const rows = [
+        ['Site', inputs.domain && (0,src_text/* escapeMarkdown */.FV)(inputs.domain)],
+        ['Version', inputs.version && (0,src_text/* escapeMarkdown */.FV)(inputs.version)],
+        ['Pages', pages(job?.pageCount, inputs.paths.length)],
+        ['Archive', archive(delivery.sizeBytes ?? bundle?.sizeBytes, delivery.bundleSha256)],
+        ['Unpacked', unpacked(delivery)],
+        [
+            'Link',
+            bundle &&
+                `works until **${(0,units/* formatUtc */.ay)(bundle.expiresAtMs)}**<br>${(0,src_text/* escapeMarkdown */.FV)((0,src_link/* describeLink */.Ex)(bundle.url))}`,
+        ],
+        ['Job', receipt.jobId && `<code>${(0,src_text/* escapeMarkdown */.FV)(receipt.jobId)}</code>${jobStatus(facts)}`],
+        ['Admin API', (0,src_text/* escapeMarkdown */.FV)(inputs.baseUrl.host)],
+        ['Agent job', agentJob && agentRow(agentJob)],
+        ['Took', duration(durationMs, phaseMs)],
+        ['When', (0,units/* formatUtc */.ay)(startedWallMs)],
+    ];
+    const [first = '', ...others] = rows.flatMap(([name, value]) => value ? [`| **${name}** | ${value} |`] : []);
+    // The first row is the head: Markdown has no table without one, and an empty one looks broken.
+    return [first, '| :-- | :-- |', ...others].join('\n');
+}
+function pages(pageCount, pathCount) {
+    if (pageCount === undefined)
+        return undefined;
+    return pathCount === 0 ? `${pageCount}` : `${pageCount} (${(0,units/* count */.U9)(pathCount, 'path')} asked for)`;
+}
+function archive(sizeBytes, sha256) {
+    if (sizeBytes === undefined)
+        return undefined;
+    return `${(0,units/* formatBytes */.z3)(sizeBytes)}${sha256 === undefined ? '' : `<br>sha256 <code>${sha256}</code>`}`;
+}
+function unpacked({ fileCount, unpackedBytes }) {
+    if (fileCount === undefined || unpackedBytes === undefined)
+        return undefined;
+    return `${(0,units/* count */.U9)(fileCount, 'file')}, ${(0,units/* formatBytes */.z3)(unpackedBytes)}`;
+}
+function jobStatus({ receipt: { job }, failure, inputs }) {
+    const attached = inputs?.jobId === undefined ? '' : ' (attached)';
+    if (!failure || !job)
+        return attached;
+    const showPercent = job.percent !== undefined && job.status !== 'completed';
+    const percent = showPercent ? ` at ${Math.floor(job.percent)} %` : '';
+    return `${attached}, last seen ${(0,src_text/* escapeMarkdown */.FV)(job.status)}${percent}`;
+}
+function agentRow({ status, prLink, pullRequest }) {
+    if (prLink === undefined)
+        return `${(0,src_text/* escapeMarkdown */.FV)(status)}, no pull request`;
+    const title = pullRequest?.title.trim() ? pullRequest.title : prLink;
+    const state = pullRequest ? ` (${pullRequest.state})` : '';
+    return `${(0,src_text/* escapeMarkdown */.FV)(status)}: <a href="${(0,src_text/* escapeMarkdown */.FV)(prLink, 2_000)}">${(0,src_text/* escapeMarkdown */.FV)(title, 200)}</a>${state}`;
+}
+function duration(durationMs, phaseMs) {
+    const slowestMs = Math.max(...phaseMs.values());
+    const phases = [...phaseMs].map(([phase, ms]) => {
+        const text = `${phaseNames[phase]} ${(0,units/* formatDuration */.a3)(ms)}`;
+        return ms > 0 && ms === slowestMs ? `**${text}**` : text;
+    });
+    const detail = phases.length === 0 ? '' : ` (${phases.join(', ')})`;
+    return `${(0,units/* formatDuration */.a3)(durationMs)}${detail}`;
+}
+/** The default line is all but invisible on white; this green reads on light and dark pages. */
+const chartStyle = '%%{init: {"xyChart": {"height": 300}, "themeVariables": {"xyChart": {"plotColorPalette": "#2ea043"}}}}%%';
+const fewestSamples = 5;
+const chartPoints = 20;
+/** The progress over time; the chart type spaces its points evenly, so they are interpolated. */
+function chart(samples) {
+    const points = samples.flatMap(({ atMs, percent }) => percent === undefined ? [] : [{ atMs, percent }]);
+    const first = points[0];
+    const last = points.at(-1);
+    if (points.length < fewestSamples || !first || !last || last.atMs - first.atMs < 1_000) {
+        return undefined;
+    }
+    const spanMs = last.atMs - first.atMs;
+    const values = Array.from({ length: chartPoints + 1 }, (_, index) => {
+        const atMs = first.atMs + (spanMs * index) / chartPoints;
+        const nextIndex = points.findIndex((point) => point.atMs >= atMs);
+        const next = points[nextIndex] ?? last;
+        const previous = points[nextIndex - 1] ?? next;
+        const share = next === previous ? 0 : (atMs - previous.atMs) / (next.atMs - previous.atMs);
+        return Math.round(previous.percent + (next.percent - previous.percent) * share);
+    });
+    const [unit, unitMs] = spanMs > 180_000 ? ['minutes', 60_000] : ['seconds', 1_000];
+    const axis = (atMs) => Math.round((atMs / unitMs) * 10) / 10;
+    return [
+        '```mermaid',
+        chartStyle,
+        'xychart-beta',
+        '  title "Progress of the export"',
+        `  x-axis "${unit}" ${axis(first.atMs)} --> ${axis(last.atMs)}`,
+        '  y-axis "percent" 0 --> 100',
+        `  line [${values.join(', ')}]`,
+        '```',
+    ].join('\n');
+}
+/** The lines that resume a wait, or mint a fresh link for the same export. */
+function againBlock({ receipt, inputs, failure }) {
+    const outlook = failure && toOutlook(failure, receipt);
+    if (!inputs || receipt.jobId === undefined || (failure && !outlook))
+        return undefined;
+    const title = failure
+        ? 'Pick this export up again'
+        : 'Get a fresh link for this export, also after this one has expired';
+    return [
+        `<details${failure ? ' open' : ''}><summary>${title}</summary>`,
+        '',
+        '```yaml',
+        'with:',
+        '  api-key: ${{ secrets.ADMIN_API_KEY }} # your secret',
+        `  base-url: ${inputs.baseUrl.href.replace(/\/$/, '')}`,
+        `  job-id: ${receipt.jobId}`,
+        '```',
+        '',
+        '</details>',
+    ].join('\n');
+}
+
+;// CONCATENATED MODULE: ./src/export-action.ts
+/** The export action: from its inputs through the story to its outputs. */
+
+
+
+
+
+
+
+
+
+
+
+/** Prepares an export; nothing is sent before it runs. */
+function createExportAction(dependencies) {
+    const { runner, environment } = dependencies;
+    const receipt = emptyReceipt();
+    // Read by itself, so that it holds also when another input is wrong.
+    const writesSummary = !/^(?:false|False|FALSE)$/.test(runner.input('summary').trim());
+    let inputs;
+    return createAction(dependencies, {
+        title: 'Static export',
+        outputNames: outputNames,
+        async run() {
+            inputs = readInputs((name) => runner.input(name), (message) => {
+                runner.warning(message);
+            }, {
+                disk: dependencies.disk,
+                workspace: environment['GITHUB_WORKSPACE'] || dependencies.machine.workingDirectory,
+                home: dependencies.machine.homeDirectory,
+            });
+            assertWritable(targetsOf(inputs.delivery), dependencies.disk);
+            if (inputs.githubToken.length >= src_text/* shortestSecretLength */.hX)
+                runner.mask(inputs.githubToken);
+            logInputs(inputs);
+            await run(inputs, storyDependencies(inputs), receipt);
+        },
+        outputs: (failure) => toOutputs(receipt, failure),
+        annotation: (failure) => toAnnotation(failure, receipt),
+        summary: (failure, times) => writesSummary ? toSummary({ receipt, inputs, failure, ...times }) : undefined,
+    });
+    function storyDependencies({ githubToken: token }) {
+        const { network, storage, disk, machine, clock, random, signal } = dependencies;
+        const serverUrl = URL.parse(environment['GITHUB_SERVER_URL'] ?? '');
+        const apiUrl = environment['GITHUB_API_URL'] ?? 'https://api.github.com';
+        return {
+            network,
+            storage,
+            disk,
+            platform: machine.platform,
+            temporaryDirectory: environment['RUNNER_TEMP'] || machine.temporaryDirectory,
+            clock,
+            random,
+            signal,
+            log: runner,
+            mask: (secret) => {
+                runner.mask(secret);
+            },
+            onJobId: (jobId) => {
+                runner.output('jobId', jobId);
+            },
+            serverUrl: serverUrl ?? new URL('https://github.com'),
+            readPullRequest: (address, readSignal) => dependencies.readPullRequest(address, { apiUrl, token, signal: readSignal }),
+        };
+    }
+    function logInputs(known) {
+        const route = (0,src_network/* routeTo */.Bv)(known.baseUrl, environment);
+        if (route.via === 'unusable-proxy') {
+            runner.warning('The proxy variable of the environment (HTTPS_PROXY or HTTP_PROXY) is not an http address: requests may pass it by, or fail.');
+        }
+        const { baseUrl, domain, jobId, version, paths, timeoutMs, pollIntervalMs, agentJob } = known;
+        const { bundleFile, siteDirectory, chartValues } = known.delivery;
+        const lines = [
+            `Admin API: ${baseUrl.host}${baseUrl.pathname === '/' ? '' : (0,src_text/* clean */.uH)(baseUrl.pathname)}`,
+            route.via === 'proxy' ? `Proxy: ${route.proxyHost}` : 'Proxy: none',
+            domain && `Domain: ${domain}`,
+            jobId && `Attach to job: ${jobId}`,
+            version && `Version: ${(0,src_text/* clean */.uH)(version)}`,
+            paths.length > 0 && `Paths: ${(0,src_text/* clean */.uH)(paths.join(', '))}`,
+            `Timeout: ${(0,units/* formatDuration */.a3)(timeoutMs)}`,
+            `Poll interval: ${pollIntervalMs === undefined ? 'adaptive' : (0,units/* formatDuration */.a3)(pollIntervalMs)}`,
+            bundleFile && `Archive to: ${(0,src_text/* clean */.uH)(bundleFile)}`,
+            siteDirectory && `Site to: ${(0,src_text/* clean */.uH)(siteDirectory)}`,
+            chartValues && `Chart values to: ${(0,src_text/* clean */.uH)(chartValues.file)} (${chartValues.key})`,
+            agentJob && `Agent job: ${agentJob.jobId}${agentJob.wait ? ' (wait until it ends)' : ''}`,
+        ];
+        runner.details('Inputs', lines.filter((line) => typeof line === 'string'));
+    }
+}
+
+
+/***/ }),
+
+/***/ 3299:
+/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Ex: () => (/* binding */ describeLink),
+/* harmony export */   Fj: () => (/* binding */ secretsOf),
+/* harmony export */   U9: () => (/* binding */ isLoopback),
+/* harmony export */   YD: () => (/* binding */ parseTimestampMs),
+/* harmony export */   kD: () => (/* binding */ linkProblem),
+/* harmony export */   ok: () => (/* binding */ signedExpiryMs)
+/* harmony export */ });
+/* harmony import */ var node_net__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7030);
+/* harmony import */ var node_net__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_net__WEBPACK_IMPORTED_MODULE_0__);
+/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8992);
+/** Presigned links: where they may lead, how long they work, and what of them is secret. */
+
+
+/** The link without what is secret in it: host and path. */
+function describeLink(url) {
+    return (0,_text_js__WEBPACK_IMPORTED_MODULE_1__/* .clean */ .uH)(`${url.host}${url.pathname}`, 300);
+}
+/**
+ * What is wrong with fetching from this link, judged by the literal address; names are not resolved.
+ * Private networks are legitimate, since storage may be hosted by the client or air-gapped.
+ */
+function linkProblem(url, baseUrl) {
+    const local = isLoopback(baseUrl.hostname);
+    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local)) {
+        return 'it is not an https link';
+    }
+    if (url.username !== '' || url.password !== '')
+        return 'it holds a user name';
+    if (isListed(linkLocal, url.hostname))
+        return 'it leads to a link-local address';
+    if (!local && (isLoopback(url.hostname) || isListed(unspecified, url.hostname))) {
+        return 'it leads to this machine itself';
+    }
+    return undefined;
+}
+// Mapped addresses (::ffff:127.0.0.1) are matched by BlockList.
+const loopback = new node_net__WEBPACK_IMPORTED_MODULE_0__.BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+// A connection to "no address" arrives at this machine too.
+const unspecified = new node_net__WEBPACK_IMPORTED_MODULE_0__.BlockList();
+unspecified.addSubnet('0.0.0.0', 8, 'ipv4');
+unspecified.addAddress('::', 'ipv6');
+const linkLocal = new node_net__WEBPACK_IMPORTED_MODULE_0__.BlockList();
+linkLocal.addSubnet('169.254.0.0', 16, 'ipv4');
+linkLocal.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6'); // the same behind NAT64
+linkLocal.addSubnet('fe80::', 10, 'ipv6');
+linkLocal.addAddress('fd00:ec2::254', 'ipv6'); // the metadata service of EC2 by IPv6
+/** Whether a host, as the URL parser writes it, is this machine by its literal name or address. */
+function isLoopback(hostname) {
+    const name = hostname.replace(/\.$/, '');
+    return name === 'localhost' || name.endsWith('.localhost') || isListed(loopback, hostname);
+}
+function isListed(list, hostname) {
+    const address = hostname.replace(/^\[(.*)\]$/, '$1');
+    const family = (0,node_net__WEBPACK_IMPORTED_MODULE_0__.isIP)(address);
+    return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6');
+}
+/**
+ * Reads an RFC 3339 timestamp with a zone as epoch milliseconds; undefined for anything else, also for
+ * days that do not exist, which JavaScript would carry into the next month.
+ */
+function parseTimestampMs(value) {
+    if (typeof value !== 'string')
+        return undefined;
+    const match = /^(\d{4})-(\d{2})-(\d{2})T(?!24)\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/.exec(value);
+    if (!match)
+        return undefined;
+    const [, year, month, day] = match.map(Number);
+    const daysInMonth = new Date(Date.UTC(year ?? 0, month ?? 0, 0)).getUTCDate();
+    const timeMs = Date.parse(value);
+    return Number.isNaN(timeMs) || (day ?? 0) > daysInMonth ? undefined : timeMs;
+}
+const basicTimestamp = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/;
+/**
+ * The end of the link by its own signature, in epoch milliseconds: `X-Amz-Date` plus `X-Amz-Expires`
+ * (AWS SigV4 query form, also as Google Cloud Storage writes it).
+ */
+function signedExpiryMs(url) {
+    for (const vendor of ['X-Amz', 'X-Goog']) {
+        const date = url.searchParams.get(`${vendor}-Date`) ?? '';
+        const expires = url.searchParams.get(`${vendor}-Expires`) ?? '';
+        if (!/^\d{1,9}$/.test(expires))
+            continue;
+        const signedMs = parseTimestampMs(date.replace(basicTimestamp, '$1-$2-$3T$4:$5:$6Z'));
+        if (signedMs !== undefined)
+            return signedMs + Number(expires) * 1000;
+    }
+    return undefined;
+}
+const secretParameters = new Set([
+    'x-amz-signature',
+    'x-amz-credential',
+    'x-amz-security-token',
+    'signature',
+    'sig',
+    'token',
+]);
+// Constants of many links, and dates: a mask on one of them would make the runner drop other outputs, such as
+// `expiresAt`.
+const publicParameters = /^(?:x-[a-z]+-)?(?:algorithm|date|expires|signedheaders)$/i;
+const isDate = (text) => /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(text);
+/** What must be hidden to keep a link from working: its whole query and the telling values, raw and decoded. */
+function secretsOf(url) {
+    const secrets = new Set();
+    const query = url.search.slice(1);
+    if (query === '')
+        return [];
+    secrets.add(query);
+    for (const pair of query.split('&')) {
+        const separator = pair.indexOf('=');
+        const name = pair.slice(0, separator);
+        const raw = pair.slice(separator + 1);
+        if (separator === -1 || raw === '' || publicParameters.test(name))
+            continue;
+        if (!secretParameters.has(name.toLowerCase()) && raw.length < 20)
+            continue;
+        const [decoded = raw] = new URLSearchParams(pair).values();
+        if (!isDate(decoded))
+            secrets.add(raw).add(decoded);
+    }
+    return [...secrets].filter(({ length }) => length >= _text_js__WEBPACK_IMPORTED_MODULE_1__/* .shortestSecretLength */ .hX);
+}
+
+
+/***/ }),
+
+/***/ 1730:
+/***/ ((module, __unused_webpack___webpack_exports__, __nccwpck_require__) => {
+
+__nccwpck_require__.a(module, async (__webpack_handle_async_dependencies__, __webpack_async_result__) => { try {
+/* harmony import */ var _entry_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8782);
+/* harmony import */ var _export_action_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(822);
+/* harmony import */ var _pull_request_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(5964);
+/** The entry of the export action. */
+
+
+
+/** There is nothing to take back: the job goes on at the service. */
+const longestGoodbyeMs = 1_500;
+await (0,_entry_js__WEBPACK_IMPORTED_MODULE_0__/* .enter */ .V)((dependencies) => (0,_export_action_js__WEBPACK_IMPORTED_MODULE_1__/* .createExportAction */ .D)({ ...dependencies, readPullRequest: _pull_request_js__WEBPACK_IMPORTED_MODULE_2__/* .readPullRequest */ .D }), longestGoodbyeMs);
+
+__webpack_async_result__();
+} catch(e) { __webpack_async_result__(e); } }, 1);
+
+/***/ }),
+
+/***/ 9473:
+/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Bv: () => (/* binding */ routeTo),
+/* harmony export */   E8: () => (/* binding */ systemNetwork),
+/* harmony export */   FW: () => (/* binding */ systemStorage),
+/* harmony export */   H6: () => (/* binding */ NetworkFault)
+/* harmony export */ });
+/* harmony import */ var _actions_http_client__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4942);
+
+/** A request that ended without a whole reply. The texts never hold a URL. */
+class NetworkFault extends Error {
+    name = 'NetworkFault';
+    kind;
+    /** The error code of Node (`ECONNRESET`), of its HTTP parser (`HPE_…`), or a name of ours. */
+    code;
+    /** Whether the request may have reached the service. */
+    delivered;
+    constructor(kind, code, message, { delivered, cause }) {
+        super(message, { cause });
+        this.kind = kind;
+        this.code = code;
+        this.delivered = delivered;
+    }
+}
+/** Enough of an error page to recognise it. */
+const maxErrorBodyBytes = 64 * 1024;
+/** The real network, for requests to the API. */
+const systemNetwork = ({ maxBodyBytes, ...request }, signal) => send(request, signal, async (message) => {
+    const status = message.statusCode ?? 0;
+    const success = status >= 200 && status < 300;
+    const body = await readBody(message, success ? maxBodyBytes : maxErrorBodyBytes, success);
+    return { status, headers: message.headers, body };
+});
+/** The real network, for downloads. */
+const systemStorage = (url, headers, signal) => send({ method: 'GET', url, headers }, signal, (message) => Promise.resolve({
+    status: message.statusCode ?? 0,
+    headers: message.headers,
+    chunks: readChunks(message, signal),
+}));
+async function* readChunks(message, signal) {
+    let sizeBytes = 0;
+    try {
+        for await (const chunk of message) {
+            sizeBytes += chunk.length;
+            yield chunk;
+        }
+    }
+    catch (error) {
+        signal.throwIfAborted();
+        throw bodyCut(message, sizeBytes, error);
+    }
+}
+/**
+ * Sends a request and hands over the reply as soon as its headers are there. `@actions/http-client` brings
+ * the proxy of the environment; what the client does wrong is switched off or done here: it follows
+ * redirects with the key in hand, leaves a cut body hanging for ever, reads without limit and cannot be
+ * aborted.
+ */
+async function send(request, signal, receive) {
+    signal.throwIfAborted();
+    const abortWithSignal = {
+        prepareRequest(options) {
+            options.signal = signal;
+            // The client passes the brackets of an IPv6 literal on, which Node takes for a host name.
+            if (options.host)
+                options.host = options.host.replace(/^\[(.*)\]$/, '$1');
+        },
+        canHandleAuthentication: () => false,
+        handleAuthentication: () => Promise.reject(new Error('no authentication handler')),
+    };
+    const client = new _actions_http_client__WEBPACK_IMPORTED_MODULE_0__/* .HttpClient */ .Qq('static-export-action', [abortWithSignal], {
+        allowRedirects: false,
+        allowRetries: false,
+    });
+    // The signal ends the request, but not a proxy that was asked for a tunnel and keeps silent: hence the race.
+    const aborted = Promise.withResolvers();
+    const onAbort = () => {
+        aborted.reject(signal.reason);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    const exchange = async () => {
+        const { method, url, body = null, headers } = request;
+        const { message } = await client.request(method, url.href, body, { ...headers });
+        return receive(message);
+    };
+    try {
+        return await Promise.race([exchange(), aborted.promise]);
+    }
+    catch (error) {
+        // The socket only says "aborted" or "socket hang up": what counts is why we pulled the plug.
+        signal.throwIfAborted();
+        throw error instanceof NetworkFault ? error : explain(error);
+    }
+    finally {
+        signal.removeEventListener('abort', onAbort);
+    }
+}
+function bodyCut(message, sizeBytes, cause) {
+    const of = message.headers['content-length'];
+    const amount = of === undefined ? `${sizeBytes} bytes` : `${sizeBytes} of ${Number(of)} bytes`;
+    const what = `the reply was cut off after ${amount}`;
+    return new NetworkFault('body-cut', 'ECONNRESET', what, { delivered: true, cause });
+}
+/** Reads to the end, to the limit, or to the point where the connection was lost. */
+function readBody(message, maxBytes, success) {
+    return new Promise((resolve, reject) => {
+        const chunks = [];
+        let sizeBytes = 0;
+        const finish = () => {
+            resolve(Buffer.concat(chunks)
+                .toString('utf8')
+                .replace(/^\ufeff/, ''));
+        };
+        const lost = (cause) => {
+            // Of an error reply the status is what counts; its text may end where it likes.
+            if (!success) {
+                finish();
+                return;
+            }
+            reject(bodyCut(message, sizeBytes, cause));
+        };
+        message.on('data', (chunk) => {
+            sizeBytes += chunk.length;
+            if (sizeBytes <= maxBytes) {
+                chunks.push(chunk);
+                return;
+            }
+            message.destroy();
+            if (success) {
+                const limit = `the reply is longer than ${Math.round(maxBytes / 1024)} KiB`;
+                reject(new NetworkFault('body-too-large', 'TOO_LARGE', limit, { delivered: true }));
+            }
+            else
+                finish();
+        });
+        message.on('end', () => {
+            if (message.complete)
+                finish();
+            else
+                lost();
+        });
+        message.on('error', lost);
+        message.on('close', lost);
+    });
+}
+const certificateCodes = /^(?:ERR_TLS_CERT_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/;
+const certificateTexts = {
+    CERT_HAS_EXPIRED: 'the TLS certificate has expired',
+    CERT_NOT_YET_VALID: 'the TLS certificate is not valid yet',
+    ERR_TLS_CERT_ALTNAME_INVALID: 'the TLS certificate is for another host name',
+};
+const connectionTexts = {
+    ECONNREFUSED: 'the connection was refused',
+    ECONNRESET: 'the connection was closed before a reply',
+    EPIPE: 'the connection was closed before a reply',
+    ENOTFOUND: 'the host name could not be resolved',
+    EAI_AGAIN: 'the host name could not be resolved for now',
+    ETIMEDOUT: 'no answer within the time of the system',
+    EHOSTUNREACH: 'the host cannot be reached',
+    ENETUNREACH: 'the network cannot be reached',
+};
+/** Nothing was sent when the connection was never made. */
+const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+/** Names the cause of a transport error; its own text may hold a path with a query, so it is not repeated. */
+function explain(error) {
+    const { code, syscall } = detailsOf(error);
+    const text = Error.isError(error) ? error.message : '';
+    const fault = (kind, what, delivered = false, as = code) => new NetworkFault(kind, as, what, { delivered, cause: error });
+    const tunnel = /^tunneling socket could not be established, (?:statusCode=(\d{3}))?/.exec(text);
+    if (tunnel?.[1])
+        return fault('proxy', `the proxy answered HTTP ${tunnel[1]}`, false, tunnel[1]);
+    if (tunnel)
+        return fault('proxy', 'the proxy could not be reached');
+    if (text.startsWith('got illegal response body from proxy')) {
+        return fault('proxy', 'the proxy sent more than its answer');
+    }
+    // Ours is a valid URL, so it is the other one.
+    if (code === 'ERR_INVALID_URL') {
+        return fault('proxy', 'the proxy variable of the environment is not an address');
+    }
+    if (certificateCodes.test(code)) {
+        return fault('tls', certificateTexts[code] ?? 'the TLS certificate was not trusted');
+    }
+    if (code === 'EPROTO' || /^ERR_(?:SSL|TLS)_/.test(code)) {
+        return /wrong version number|packet length too long/.test(text)
+            ? fault('not-tls', 'the server does not speak TLS on this port')
+            : fault('tls', 'the TLS handshake failed');
+    }
+    if (code.startsWith('HPE_'))
+        return fault('not-http', 'the reply is not valid HTTP', true);
+    const connected = !neverSent.has(code) &&
+        syscall !== 'connect' &&
+        syscall !== 'getaddrinfo' &&
+        !text.includes('before secure TLS connection was established');
+    return fault('connection', connectionTexts[code] ?? 'the connection failed', connected);
+}
+/** What Node says about an error, or about the first one where each address of a host was tried. */
+function detailsOf(error) {
+    if (typeof error !== 'object' || error === null)
+        return { code: 'UNKNOWN', syscall: undefined };
+    if ('errors' in error && Array.isArray(error.errors))
+        return detailsOf(error.errors[0]);
+    return {
+        code: 'code' in error ? String(error.code) : 'UNKNOWN',
+        syscall: 'syscall' in error ? error.syscall : undefined,
+    };
+}
+/**
+ * The route to a URL by `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, as the client will take it: a proxy
+ * variable that is not a URL makes it connect directly without a word, or throw.
+ */
+function routeTo(url, environment) {
+    const name = url.protocol === 'https:' ? 'https_proxy' : 'http_proxy';
+    const configured = environment[name] || environment[name.toUpperCase()] || '';
+    try {
+        const proxyHref = (0,_actions_http_client__WEBPACK_IMPORTED_MODULE_0__/* .getProxyUrl */ .s_)(url.href);
+        // `proxy.corp:8080` parses as a URL without a host, of the scheme `proxy.corp`.
+        const proxyHost = proxyHref && new URL(proxyHref).host;
+        if (proxyHost)
+            return { via: 'proxy', proxyHost };
+        if (proxyHref)
+            return { via: 'unusable-proxy' };
+    }
+    catch {
+        return { via: 'unusable-proxy' };
+    }
+    // Passed by for this host, or passed over in silence.
+    const silent = /^https?:\/\//.test(configured) && !isReadable(configured);
+    return { via: silent ? 'unusable-proxy' : 'direct' };
+}
+function isReadable(proxyHref) {
+    try {
+        const { username, password } = new URL(proxyHref);
+        decodeURIComponent(username + password);
+        return true;
+    }
+    catch {
+        return false;
+    }
+}
+
+
+/***/ }),
+
+/***/ 4671:
+/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Av: () => (/* binding */ silenceAdvice),
+/* harmony export */   MP: () => (/* binding */ describeBody),
+/* harmony export */   Ss: () => (/* binding */ outcomeOfStatus),
+/* harmony export */   _P: () => (/* binding */ unusable),
+/* harmony export */   be: () => (/* binding */ describeEnding),
+/* harmony export */   jn: () => (/* binding */ shapeProblem),
+/* harmony export */   ym: () => (/* binding */ outcomeOfNetworkFault)
+/* harmony export */ });
+/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8992);
+/* harmony import */ var _units_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1996);
+
+
+/** A reply that no repetition would improve. */
+function unusable(reason) {
+    return { ok: false, fault: { kind: 'hopeless', delivered: true }, code: 'protocol', reason };
+}
+const codeOfNetworkFault = {
+    connection: 'network',
+    'body-cut': 'network',
+    tls: 'tls',
+    'not-tls': 'tls',
+    proxy: 'proxy',
+    'not-http': 'protocol',
+    'body-too-large': 'protocol',
+};
+const silenceAdvice = 'Is `base-url` the address of the Admin API, and does a firewall or a proxy hold its answers back? If not, it has a problem of its own: try again later.';
+/** By the code of the fault, where the advice of its kind does not fit. */
+const networkAdvice = {
+    CERT_HAS_EXPIRED: 'Its owner has to renew it. Check the clock of the runner, too.',
+    CERT_NOT_YET_VALID: 'Check the clock of the runner.',
+    ERR_TLS_CERT_ALTNAME_INVALID: 'Check the host name in `base-url`.',
+};
+function outcomeOfNetworkFault(error, host) {
+    const { kind, code, delivered, message } = error;
+    const fault = { kind: 'connection', code, delivered };
+    const place = kind === 'proxy' ? `on the way to ${host}` : host;
+    const reason = `${message} (${place}, ${code})`;
+    const advice = kind === 'not-tls' ? 'Check the scheme and the port of `base-url`.' : networkAdvice[code];
+    return { ok: false, fault, code: codeOfNetworkFault[kind], reason, advice, cause: error };
+}
+const codeOfStatus = {
+    400: 'bad-request',
+    401: 'auth',
+    403: 'forbidden',
+    404: 'not-found',
+    408: 'server',
+    409: 'conflict',
+    425: 'server',
+    429: 'rate-limited',
+};
+const redirects = new Set([301, 302, 303, 307, 308]);
+function outcomeOfStatus(reply, parseJson, retryAfterMs) {
+    const { status, headers } = reply;
+    const fault = { kind: 'status', status, retryAfterMs };
+    const code = codeOfStatus[status] ?? (status >= 500 && status < 600 ? 'server' : 'protocol');
+    if (redirects.has(status)) {
+        const target = URL.parse(headers.location ?? '')?.host;
+        const reason = `HTTP ${status}, a redirect${target ? ` to ${(0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(target, 100)}` : ''}, which is not followed, since the key would go with it`;
+        const advice = 'Set `base-url` to the address where the Admin API itself answers.';
+        return { ok: false, fault, code, reason, advice };
+    }
+    const serverSaid = errorText(reply, parseJson);
+    const reason = serverSaid === undefined ? `HTTP ${status} with ${describeBody(reply)}` : `HTTP ${status}`;
+    return { ok: false, fault, code, reason, serverSaid };
+}
+/** The message of an error body, `{"error": string}` (admin-api.md, section 2.2), cleaned. */
+function errorText({ body }, parseJson) {
+    try {
+        const json = parseJson(body);
+        if (typeof json !== 'object' || json === null || !Object.hasOwn(json, 'error'))
+            return undefined;
+        const { error } = json;
+        if (error === null || error === undefined)
+            return undefined;
+        return (0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(typeof error === 'string' ? error : JSON.stringify(error)) || undefined;
+    }
+    catch {
+        return undefined;
+    }
+}
+/** What a body is, not what it says: pages of proxies and gateways belong in no log. */
+function describeBody({ body, headers }) {
+    if (body.trim() === '')
+        return 'an empty body';
+    const size = (0,_units_js__WEBPACK_IMPORTED_MODULE_1__/* .formatBytes */ .z3)(Buffer.byteLength(body));
+    if (/^\s*<(?:!doctype|html|head|body)/i.test(body))
+        return `an HTML page (${size})`;
+    const type = (0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(headers['content-type']?.split(';')[0] ?? '', 60);
+    return type ? `a body of ${size} (${type})` : `a body of ${size}`;
+}
+/** Where a reply departs from its schema, in a few words. */
+function shapeProblem(error) {
+    const issues = typeof error === 'object' && error && 'issues' in error && error.issues;
+    const first = Array.isArray(issues) ? issues[0] : undefined;
+    if (typeof first !== 'object' || first === null || !('message' in first)) {
+        return (0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(Error.isError(error) ? error.message : String(error), 120);
+    }
+    const path = 'path' in first && Array.isArray(first.path) ? first.path.join('.') : '';
+    const expected = 'expected' in first ? String(first.expected) : 'another value';
+    const article = /^[aeiou]/.test(expected) ? 'an' : 'a';
+    if (path === '')
+        return `it is not ${article} ${expected}`;
+    if (String(first.message).endsWith('received undefined'))
+        return `\`${path}\` is missing`;
+    return (0,_text_js__WEBPACK_IMPORTED_MODULE_0__/* .clean */ .uH)(`\`${path}\` is not ${article} ${expected}`, 120);
+}
+/** Why there is no other try, as a sentence to add; empty where the fault says it all. */
+function describeEnding(why, fault, remainingMs) {
+    const askedMs = fault.kind === 'status' ? (fault.retryAfterMs ?? 0) : 0;
+    switch (why) {
+        case 'enough':
+        case 'permanent':
+            return '';
+        case 'deadline':
+            return ' The time that is left does not allow another try.';
+        case 'asked-too-long':
+            return ` The service asks to wait ${(0,_units_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDuration */ .a3)(askedMs)}, longer than the ${(0,_units_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDuration */ .a3)(remainingMs)} that are left for it.`;
+    }
+}
+
+
+/***/ }),
+
+/***/ 5964:
+/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   D: () => (/* binding */ readPullRequest)
+/* harmony export */ });
+/**
+ * Reads title and state of a pull request. `@actions/github` is loaded here and not before: most runs
+ * have no use for it.
+ *
+ * @param apiUrl as in `GITHUB_API_URL`
+ * @throws whatever the request ends in
+ */
+async function readPullRequest({ owner, repo, number }, { apiUrl, token, signal }) {
+    if (token === '')
+        throw new Error('there is no github-token');
+    const { getOctokit } = await __nccwpck_require__.e(/* import() */ 413).then(__nccwpck_require__.bind(__nccwpck_require__, 2413));
+    const { data } = await getOctokit(token, { baseUrl: apiUrl }).rest.pulls.get({
+        owner,
+        repo,
+        pull_number: number,
+        // The token goes to this host and no other.
+        request: { signal, redirect: 'error' },
+    });
+    if (data.merged)
+        return { title: data.title, state: 'merged' };
+    if (data.state === 'closed')
+        return { title: data.title, state: 'closed' };
+    return { title: data.title, state: data.draft ? 'draft' : 'open' };
+}
+
+
+/***/ }),
+
+/***/ 9809:
+/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   BT: () => (/* binding */ isFateUnknown),
+/* harmony export */   RS: () => (/* binding */ afterFailedTry),
+/* harmony export */   kB: () => (/* binding */ parseHttpDateMs),
+/* harmony export */   oR: () => (/* binding */ parseRetryAfterMs)
+/* harmony export */ });
+/** The pure policy of repeating requests: what is worth another try, and how long to wait before it. */
+/** Statuses that heal by themselves; 520 to 524 and 530 are those of a CDN whose origin is unwell. */
+const transientStatuses = new Set([408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 530]);
+const transientCodes = new Set([
+    'ECONNRESET',
+    'ECONNREFUSED',
+    'ECONNABORTED',
+    'EPIPE',
+    'ETIMEDOUT',
+    'EHOSTUNREACH',
+    'ENETUNREACH',
+    'EAI_AGAIN',
+    'ENOTFOUND',
+]);
+/** Faults that seldom heal get two more tries, an answer that is no HTTP at all one. */
+function maxTriesFor(fault, policy) {
+    if (fault.kind === 'unreadable')
+        return 3;
+    if (fault.kind === 'connection' && fault.code === 'ENOTFOUND')
+        return 3;
+    if (fault.kind === 'connection' && fault.code.startsWith('HPE_'))
+        return 2;
+    return policy.maxTries;
+}
+function isTransient(fault) {
+    switch (fault.kind) {
+        case 'status':
+            return transientStatuses.has(fault.status);
+        case 'connection':
+            // A code of three digits is the answer of a proxy that was asked for a tunnel.
+            return transientCodes.has(fault.code) || /^HPE_|^5\d\d$/.test(fault.code);
+        case 'silence':
+        case 'unreadable':
+            return true;
+        case 'hopeless':
+            return false;
+    }
+}
+/** Whether the service may have carried out the request although we saw no answer that says so. */
+function isFateUnknown(fault) {
+    switch (fault.kind) {
+        case 'status':
+            return fault.status !== 429 && transientStatuses.has(fault.status);
+        case 'connection':
+        case 'hopeless':
+            return fault.delivered;
+        case 'silence':
+        case 'unreadable':
+            return true;
+    }
+}
+/** Decides what follows a failed try. Nothing but its arguments counts. */
+function afterFailedTry(policy, failed) {
+    const { fault, tries, elapsedMs, remainingMs } = failed;
+    const isNotYet = fault.kind === 'status' &&
+        fault.status === policy.notYet?.status &&
+        elapsedMs < policy.notYet.graceMs;
+    if (!isNotYet && !isTransient(fault))
+        return { retry: false, why: 'permanent' };
+    const retryAfterMs = fault.kind === 'status' ? fault.retryAfterMs : undefined;
+    if (retryAfterMs !== undefined && retryAfterMs >= remainingMs) {
+        return { retry: false, why: 'asked-too-long' };
+    }
+    if (!policy.repeatable && failed.unknownFates > 1)
+        return { retry: false, why: 'enough' };
+    // Starts are counted by the hour: without a word on when to come back, a third request only costs.
+    const limitedBlindly = !policy.repeatable && fault.kind === 'status' && fault.status === 429 && !retryAfterMs;
+    const maxTries = limitedBlindly ? 2 : maxTriesFor(fault, policy);
+    const persistent = isNotYet || (maxTries === policy.maxTries && elapsedMs < policy.minPersistenceMs);
+    if (tries >= maxTries && !persistent)
+        return { retry: false, why: 'enough' };
+    const delayMs = Math.max(backoffMs(fault, tries, failed.random), retryAfterMs ?? 0);
+    if (delayMs >= remainingMs)
+        return { retry: false, why: 'deadline' };
+    return { retry: true, delayMs };
+}
+/** Exponential backoff with equal jitter: half of the delay is fixed, half is random. */
+function backoffMs(fault, tries, random) {
+    const throttled = fault.kind === 'status' && (fault.status === 429 || fault.status === 503);
+    const firstMs = throttled ? 5_000 : 1_000;
+    const longestMs = throttled ? 60_000 : 30_000;
+    const delayMs = Math.min(firstMs * 2 ** Math.min(tries - 1, 10), longestMs);
+    return delayMs / 2 + (delayMs / 2) * random;
+}
+/**
+ * Reads a `Retry-After` header (RFC 9110, section 10.2.3): whole seconds or an IMF-fixdate. Anything else,
+ * such as `-5`, `1e9` or `5, 5`, counts as absent.
+ *
+ * @param serverWallMs the server's own time, from its `Date` header, in epoch milliseconds
+ * @returns milliseconds from now, at least 0
+ */
+function parseRetryAfterMs(value, serverWallMs) {
+    if (value === undefined)
+        return undefined;
+    const text = value.trim();
+    if (/^\d{1,9}$/.test(text))
+        return Number(text) * 1000;
+    const dateMs = parseHttpDateMs(text);
+    return dateMs === undefined ? undefined : Math.max(0, dateMs - serverWallMs);
+}
+/** Reads an IMF-fixdate (RFC 9110, section 5.6.7) as epoch milliseconds. */
+function parseHttpDateMs(value) {
+    const imfFixdate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+    if (value === undefined || !imfFixdate.test(value))
+        return undefined;
+    const dateMs = Date.parse(value);
+    return Number.isNaN(dateMs) ? undefined : dateMs;
 }
 
 
@@ -33638,13 +33701,6 @@ module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:http2")
 /***/ ((module) => {
 
 module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:net");
-
-/***/ }),
-
-/***/ 8161:
-/***/ ((module) => {
-
-module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
 
 /***/ }),
 

@@ -1,20 +1,12 @@
-/** One run of the action between its inputs and its outputs; the only place that catches. */
-import type { PullRequest, PullRequestAddress } from './agent-job.ts'
+/** An action between its first line and its last output; the only place that catches. */
 import type { Clock } from './clock.ts'
 import type { Disk } from './disk.ts'
 import { type Failure, toFailure } from './errors.ts'
-import { type Inputs, readInputs } from './inputs.ts'
-import { type Network, type Storage, routeTo } from './network.ts'
-import { outputNames, toOutputs } from './outputs.ts'
-import { emptyReceipt } from './receipt.ts'
-import { toAnnotation } from './report.ts'
-import { run } from './run.ts'
+import type { Network, Storage } from './network.ts'
 import type { Environment, Runner } from './runner.ts'
-import { toSummary } from './summary.ts'
-import { assertWritable, targetsOf } from './targets.ts'
-import { clean, shortestSecretLength } from './text.ts'
-import { formatDuration } from './units.ts'
+import { shortestSecretLength } from './text.ts'
 
+/** What every action works with. */
 export interface ActionDependencies {
   readonly runner: Runner
   readonly environment: Environment
@@ -27,10 +19,6 @@ export interface ActionDependencies {
   readonly random: () => number
   /** Aborted, with a Failure as the reason, when the run is cancelled. */
   readonly signal: AbortSignal
-  readonly readPullRequest: (
-    address: PullRequestAddress,
-    access: { apiUrl: string; token: string; signal: AbortSignal },
-  ) => Promise<PullRequest>
 }
 
 /** What the process knows of the machine where the runner does not say it. */
@@ -41,6 +29,27 @@ export interface Machine {
   readonly temporaryDirectory: string
 }
 
+/** What an action does, and what it says of it: all that differs between the actions. */
+export interface Story<OutputName extends string> {
+  /** Stands in front of the code in the annotation of a failure. */
+  readonly title: string
+  readonly outputNames: readonly OutputName[]
+  /** Reads the inputs and does the work; rejects with a Failure, see errors.ts. */
+  run(): Promise<void>
+  /** The value of every output, empty where it does not apply. */
+  outputs(failure: Failure | undefined): Readonly<Record<OutputName, string>>
+  /** The text of the one annotation of a failed run. */
+  annotation(failure: Failure): string
+  /** The summary in Markdown, on every outcome; undefined when none is wanted. */
+  summary(failure: Failure | undefined, times: RunTimes): string | undefined
+}
+
+export interface RunTimes {
+  /** In epoch milliseconds. */
+  readonly startedWallMs: number
+  readonly durationMs: number
+}
+
 export interface Action {
   /** Runs to the end, whatever it is; resolves with the exit code and never rejects. */
   run(): Promise<0 | 1>
@@ -48,15 +57,13 @@ export interface Action {
   fail(error: unknown): void
 }
 
-/** Prepares a run; nothing is sent before `run`. */
-export function createAction(dependencies: ActionDependencies): Action {
-  const { runner, environment, clock } = dependencies
-  const receipt = emptyReceipt()
+/** Prepares a run; nothing happens before `run`. */
+export function createAction<OutputName extends string>(
+  { runner, clock }: Pick<ActionDependencies, 'runner' | 'clock'>,
+  story: Story<OutputName>,
+): Action {
   const startedMs = clock.nowMs()
   const startedWallMs = clock.wallMs()
-  // Read by itself, so that it holds also when another input is wrong.
-  const writesSummary = !/^(?:false|False|FALSE)$/.test(runner.input('summary').trim())
-  let inputs: Inputs | undefined
   let reported = false
 
   return {
@@ -66,21 +73,7 @@ export function createAction(dependencies: ActionDependencies): Action {
         const apiKey = runner.input('api-key').trim()
         if (apiKey.length >= shortestSecretLength) runner.mask(apiKey)
         runner.checkOutputs()
-        inputs = readInputs(
-          (name) => runner.input(name),
-          (message) => {
-            runner.warning(message)
-          },
-          {
-            disk: dependencies.disk,
-            workspace: environment['GITHUB_WORKSPACE'] || dependencies.machine.workingDirectory,
-            home: dependencies.machine.homeDirectory,
-          },
-        )
-        assertWritable(targetsOf(inputs.delivery), dependencies.disk)
-        if (inputs.githubToken.length >= shortestSecretLength) runner.mask(inputs.githubToken)
-        logInputs(inputs)
-        await run(inputs, storyDependencies(inputs), receipt)
+        await story.run()
         return report(undefined)
       } catch (error) {
         return report(toFailure(error))
@@ -96,12 +89,11 @@ export function createAction(dependencies: ActionDependencies): Action {
     if (reported) return 1
     reported = true
     const end = writeOutputs(failure)
-    if (writesSummary) {
-      const durationMs = clock.nowMs() - startedMs
-      runner.summary(toSummary({ receipt, inputs, failure: end, startedWallMs, durationMs }))
-    }
+    const durationMs = clock.nowMs() - startedMs
+    const markdown = story.summary(end, { startedWallMs, durationMs })
+    if (markdown !== undefined) runner.summary(markdown)
     if (!end) return 0
-    runner.error(`Static export: ${end.code}`, toAnnotation(end, receipt))
+    runner.error(`${story.title}: ${end.code}`, story.annotation(end))
     return 1
   }
 
@@ -113,11 +105,11 @@ export function createAction(dependencies: ActionDependencies): Action {
     return unwritable
   }
 
-  /** Writes every output that can be written, empty where it does not apply; returns the first problem. */
+  /** Writes every output that can be written; returns the first problem. */
   function writeEach(failure: Failure | undefined): Failure | undefined {
     let problem: Failure | undefined
-    const outputs = toOutputs(receipt, failure)
-    for (const name of outputNames) {
+    const outputs = story.outputs(failure)
+    for (const name of story.outputNames) {
       try {
         runner.output(name, outputs[name])
       } catch (error) {
@@ -125,60 +117,5 @@ export function createAction(dependencies: ActionDependencies): Action {
       }
     }
     return problem
-  }
-
-  function storyDependencies({ githubToken: token }: Inputs) {
-    const { network, storage, disk, machine, random, signal } = dependencies
-    const serverUrl = URL.parse(environment['GITHUB_SERVER_URL'] ?? '')
-    const apiUrl = environment['GITHUB_API_URL'] ?? 'https://api.github.com'
-    return {
-      network,
-      storage,
-      disk,
-      platform: machine.platform,
-      temporaryDirectory: environment['RUNNER_TEMP'] || machine.temporaryDirectory,
-      clock,
-      random,
-      signal,
-      log: runner,
-      mask: (secret: string) => {
-        runner.mask(secret)
-      },
-      onJobId: (jobId: string) => {
-        runner.output('jobId', jobId)
-      },
-      serverUrl: serverUrl ?? new URL('https://github.com'),
-      readPullRequest: (address: PullRequestAddress, readSignal: AbortSignal) =>
-        dependencies.readPullRequest(address, { apiUrl, token, signal: readSignal }),
-    }
-  }
-
-  function logInputs(known: Inputs): void {
-    const route = routeTo(known.baseUrl, environment)
-    if (route.via === 'unusable-proxy') {
-      runner.warning(
-        'The proxy variable of the environment (HTTPS_PROXY or HTTP_PROXY) is not an http address: requests may pass it by, or fail.',
-      )
-    }
-    const { baseUrl, domain, jobId, version, paths, timeoutMs, pollIntervalMs, agentJob } = known
-    const { bundleFile, siteDirectory, chartValues } = known.delivery
-    const lines = [
-      `Admin API: ${baseUrl.host}${baseUrl.pathname === '/' ? '' : clean(baseUrl.pathname)}`,
-      route.via === 'proxy' ? `Proxy: ${route.proxyHost}` : 'Proxy: none',
-      domain && `Domain: ${domain}`,
-      jobId && `Attach to job: ${jobId}`,
-      version && `Version: ${clean(version)}`,
-      paths.length > 0 && `Paths: ${clean(paths.join(', '))}`,
-      `Timeout: ${formatDuration(timeoutMs)}`,
-      `Poll interval: ${pollIntervalMs === undefined ? 'adaptive' : formatDuration(pollIntervalMs)}`,
-      bundleFile && `Archive to: ${clean(bundleFile)}`,
-      siteDirectory && `Site to: ${clean(siteDirectory)}`,
-      chartValues && `Chart values to: ${clean(chartValues.file)} (${chartValues.key})`,
-      agentJob && `Agent job: ${agentJob.jobId}${agentJob.wait ? ' (wait until it ends)' : ''}`,
-    ]
-    runner.details(
-      'Inputs',
-      lines.filter((line) => typeof line === 'string'),
-    )
   }
 }

@@ -1,7 +1,7 @@
 /** The closed list of ways in which a run can fail, each with its advice. */
 import { clean } from './text.ts'
 
-/** The values of the `failureCode` output. */
+/** The values of the `failureCode` output of every action. */
 export const failureCodes = [
   'config',
   'environment',
@@ -26,7 +26,15 @@ export const failureCodes = [
   'internal',
 ] as const
 
-export type FailureCode = (typeof failureCodes)[number]
+/** What the deploying actions add. */
+export const deployFailureCodes = [
+  'deploy-failed',
+  'release-locked',
+  'verify-failed',
+  'storage-failed',
+] as const
+
+export type FailureCode = (typeof failureCodes)[number] | (typeof deployFailureCodes)[number]
 
 /** What a failure says beyond its first sentence. Outside text in it is already clean. */
 export interface FailureDetails {
@@ -81,6 +89,10 @@ const generalAdvice: Record<FailureCode, string> = {
   'unsafe-archive': 'The archive holds what a static site does not need. Report it to the service.',
   disk: 'Make room or choose another path.',
   cancelled: 'Run again when you are ready.',
+  'deploy-failed': 'Correct what the reason names, then run this step again.',
+  'release-locked': 'Wait until no other run is deploying this release, then free it.',
+  'verify-failed': 'Look at the page yourself; what was deployed stays.',
+  'storage-failed': 'Check the bucket, its region and the permissions of the credentials.',
   internal: 'This is a mistake of the action. Please report it with the log of this step.',
 }
 

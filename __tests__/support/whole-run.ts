@@ -1,7 +1,7 @@
 /** A whole run of the action in this process, on the emulator and in virtual time, written down. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { createAction } from '../../src/action.ts'
+import { createExportAction } from '../../src/export-action.ts'
 import type { PullRequest } from '../../src/agent-job.ts'
 import type { Disk } from '../../src/disk.ts'
 import { Failure } from '../../src/errors.ts'
@@ -71,7 +71,7 @@ export async function wholeRun(scenario: Scenario): Promise<WholeRun> {
       }
     },
   })
-  const action = createAction({
+  const action = createExportAction({
     runner,
     environment: scenario.environment ?? {},
     ...machine.dependencies,

@@ -5,13 +5,14 @@ export const modules = {
 /***/ 2180:
 /***/ ((__unused_webpack_module, __webpack_exports__, __webpack_require__) => {
 
+// ESM COMPAT FLAG
+__webpack_require__.r(__webpack_exports__);
 
 // EXPORTS
 __webpack_require__.d(__webpack_exports__, {
-  deliver: () => (/* binding */ deliver)
+  deliver: () => (/* binding */ deliver),
+  needsArchive: () => (/* binding */ needsArchive)
 });
-
-// UNUSED EXPORTS: needsArchive
 
 // EXTERNAL MODULE: external "node:crypto"
 var external_node_crypto_ = __webpack_require__(7598);

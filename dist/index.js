@@ -31160,7 +31160,7 @@ function describe(error) {
 
 /***/ }),
 
-/***/ 822:
+/***/ 4628:
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -31953,7 +31953,7 @@ function pullRequestAddress(link, serverUrl) {
 }
 
 // EXTERNAL MODULE: ./src/bundle.ts
-var bundle = __nccwpck_require__(7827);
+var src_bundle = __nccwpck_require__(7827);
 ;// CONCATENATED MODULE: ./src/client.ts
 const schemas = () => Promise.all(/* import() */[__nccwpck_require__.e(691), __nccwpck_require__.e(11)]).then(__nccwpck_require__.bind(__nccwpck_require__, 9011));
 const unknownJobAdvice = 'There is no such job for this key: it may have been deleted, or belong to another organisation. Is `base-url` the root of the Admin API, without /v1?';
@@ -32364,8 +32364,8 @@ function estimate(samples) {
     };
 }
 
-;// CONCATENATED MODULE: ./src/run.ts
-/** The story of a run: start or attach, wait, look at the agent job, mint the link, deliver the bundle. */
+;// CONCATENATED MODULE: ./src/session.ts
+/** One export at the service, as every action meets it: waiting for it, its link, its archive. */
 
 
 
@@ -32374,64 +32374,42 @@ function estimate(samples) {
 
 
 
-
-
-/** The agent job may not use up the time that the link needs: so much is kept of it, or a quarter. */
-const keptForLinkMs = 60_000;
 /**
- * Runs the whole export and notes in the receipt what it learns, so that a failure leaves it filled as far
- * as the run came.
- *
- * @throws Failure, see errors.ts
+ * Opens a session; nothing is sent yet. Its methods note in the receipt what they learn, and reject with
+ * a Failure, see errors.ts.
  */
-async function run(inputs, dependencies, receipt) {
-    const { clock, log } = dependencies;
-    const { pollIntervalMs } = inputs;
+function openSession(request, dependencies, receipt) {
+    const { clock, log, signal } = dependencies;
+    const { pollIntervalMs } = request;
     const startedMs = clock.nowMs();
-    const deadline = (0,src_clock/* deadlineIn */._)(inputs.timeoutMs, clock);
+    const deadline = (0,src_clock/* deadlineIn */._)(request.timeoutMs, clock);
+    const http = { ...dependencies, baseUrl: request.baseUrl, apiKey: request.apiKey };
+    const client = createClient(createHttp({ ...http, deadline }));
     const progress = createProgress(log, clock);
     receipt.samples = progress.samples;
-    const ending = new AbortController(); // ends what runs beside the export
-    const signal = AbortSignal.any([dependencies.signal, ending.signal]);
-    const http = { ...dependencies, baseUrl: inputs.baseUrl, apiKey: inputs.apiKey };
-    const client = createClient(createHttp({ ...http, deadline }));
-    const keepAlive = progress.keepAlive(signal);
-    const exportEnd = Promise.withResolvers();
-    let followed;
-    try {
-        const { id, started } = await startOrAttach();
-        receipt.jobId = id;
-        receipt.job = started;
-        dependencies.onJobId(id);
-        if (inputs.agentJob) {
-            followed = followAgentJob(inputs.agentJob, exportEnd.promise, agentDependencies());
-        }
-        await waitForEnd(id, started);
-        exportEnd.resolve(undefined);
-        progress.waitFor('the agent job');
-        await followed;
-        progress.waitFor('the link');
-        receipt.bundle = await timed('link', () => mintLink(id));
-        logLink(receipt.bundle);
-        if (targetsOf(inputs.delivery).length > 0)
-            await deliverTo(id, receipt.bundle);
-    }
-    finally {
-        ending.abort();
-        exportEnd.resolve(undefined);
-        await Promise.all([followed, keepAlive]);
-    }
-    async function startOrAttach() {
-        const { domain = '', jobId, version, paths } = inputs;
-        if (jobId !== undefined) {
-            log.info(`Attached to export job ${jobId}`);
-            return { id: jobId, started: undefined };
-        }
-        const reply = await timed('start', () => client.startExport({ domain, version, paths }));
-        const started = toStartedJob(reply, log);
-        log.info(`Export of ${domain} started: job ${started.id}`);
-        return { id: started.id, started };
-    }
+    const closing = new AbortController();
+    const keepAlive = progress.keepAlive(AbortSignal.any([signal, closing.signal]));
+    return {
+        client,
+        deadline,
+        clientUntil: (sooner, within) => createClient(createHttp({ ...http, deadline: sooner, signal: within })),
+        waitFor(what) {
+            progress.waitFor(what);
+        },
+        timed,
+        waitForEnd,
+        async mintLink(jobId) {
+            progress.waitFor('the link');
+            const bundle = await timed('link', () => mint(jobId));
+            logLink(bundle);
+            return bundle;
+        },
+        deliver,
+        close() {
+            closing.abort();
+            return keepAlive;
+        },
+    };
     async function waitForEnd(id, started) {
         let phaseStartedMs = clock.nowMs();
         const endPhase = ({ status }) => {
@@ -32464,32 +32442,33 @@ async function run(inputs, dependencies, receipt) {
                 endPhase(receipt.job);
         }
     }
-    function mintLink(jobId) {
-        return (0,bundle/* mintBundle */.t)(jobId, {
+    async function mint(jobId) {
+        const bundle = await (0,src_bundle/* mintBundle */.t)(jobId, {
             client,
-            baseUrl: inputs.baseUrl,
+            baseUrl: request.baseUrl,
             log,
-            mask: inputs.maskBundleUrl ? dependencies.mask : undefined,
+            mask: request.maskBundleUrl ? dependencies.mask : undefined,
         });
+        receipt.bundle = bundle;
+        return bundle;
     }
     function logLink({ url, sizeBytes, expiresAtMs }) {
         const size = sizeBytes === undefined ? '' : ` (${(0,units/* formatBytes */.z3)(sizeBytes)})`;
         const lifeMs = expiresAtMs - client.serverWallMs();
         log.info(`Bundle${size} at ${(0,src_link/* describeLink */.Ex)(url)}; the link works for ${(0,units/* formatDuration */.a3)(lifeMs)}, until ${(0,units/* formatUtc */.ay)(expiresAtMs)}`);
     }
-    async function deliverTo(jobId, first) {
+    async function deliver(jobId, first, what) {
         let bundle = first;
         // Loaded here: a run that only hands over the link has no use for it, and starts sooner without.
-        const { deliver } = await Promise.all(/* import() */[__nccwpck_require__.e(118), __nccwpck_require__.e(180)]).then(__nccwpck_require__.bind(__nccwpck_require__, 2180));
-        await deliver(inputs.delivery, receipt.delivery, {
+        const delivery = await Promise.all(/* import() */[__nccwpck_require__.e(118), __nccwpck_require__.e(180)]).then(__nccwpck_require__.bind(__nccwpck_require__, 2180));
+        await delivery.deliver(what, receipt.delivery, {
             ...dependencies,
-            baseUrl: inputs.baseUrl,
+            baseUrl: request.baseUrl,
             deadline,
             serverWallMs: () => client.serverWallMs(),
             currentBundle: () => bundle,
             async renewLink() {
-                bundle = await mintLink(jobId);
-                receipt.bundle = bundle;
+                bundle = await mint(jobId);
                 return bundle;
             },
             timed(phase, work) {
@@ -32497,20 +32476,6 @@ async function run(inputs, dependencies, receipt) {
                 return timed(phase, work);
             },
         });
-    }
-    function agentDependencies() {
-        const keptMs = Math.min(keptForLinkMs, inputs.timeoutMs / 4);
-        const sooner = { remainingMs: () => Math.max(0, deadline.remainingMs() - keptMs) };
-        return {
-            ...dependencies,
-            client: createClient(createHttp({ ...http, deadline: sooner, signal })),
-            deadline: sooner,
-            signal,
-            pollIntervalMs,
-            onAgentJob(agentJob) {
-                receipt.agentJob = agentJob;
-            },
-        };
     }
     async function timed(phase, work) {
         const phaseStartedMs = clock.nowMs();
@@ -32520,6 +32485,77 @@ async function run(inputs, dependencies, receipt) {
         finally {
             receipt.phaseMs.set(phase, clock.nowMs() - phaseStartedMs);
         }
+    }
+}
+
+;// CONCATENATED MODULE: ./src/run.ts
+/** The story of an export: start or attach, wait, look at the agent job, mint the link, deliver the bundle. */
+
+
+
+
+/** The agent job may not use up the time that the link needs: so much is kept of it, or a quarter. */
+const keptForLinkMs = 60_000;
+/**
+ * Runs the whole export and notes in the receipt what it learns, so that a failure leaves it filled as far
+ * as the run came.
+ *
+ * @throws Failure, see errors.ts
+ */
+async function run(inputs, dependencies, receipt) {
+    const { log } = dependencies;
+    const session = openSession(inputs, dependencies, receipt);
+    const ending = new AbortController(); // ends what runs beside the export
+    const exportEnd = Promise.withResolvers();
+    let followed;
+    try {
+        const { id, started } = await startOrAttach();
+        receipt.jobId = id;
+        receipt.job = started;
+        dependencies.onJobId(id);
+        if (inputs.agentJob) {
+            followed = followAgentJob(inputs.agentJob, exportEnd.promise, agentDependencies());
+        }
+        await session.waitForEnd(id, started);
+        exportEnd.resolve(undefined);
+        session.waitFor('the agent job');
+        await followed;
+        const bundle = await session.mintLink(id);
+        if (targetsOf(inputs.delivery).length > 0)
+            await session.deliver(id, bundle, inputs.delivery);
+    }
+    finally {
+        ending.abort();
+        exportEnd.resolve(undefined);
+        await Promise.all([followed, session.close()]);
+    }
+    async function startOrAttach() {
+        const { domain = '', jobId, version, paths } = inputs;
+        if (jobId !== undefined) {
+            log.info(`Attached to export job ${jobId}`);
+            return { id: jobId, started: undefined };
+        }
+        const reply = await session.timed('start', () => session.client.startExport({ domain, version, paths }));
+        const started = toStartedJob(reply, log);
+        log.info(`Export of ${domain} started: job ${started.id}`);
+        return { id: started.id, started };
+    }
+    function agentDependencies() {
+        const keptMs = Math.min(keptForLinkMs, inputs.timeoutMs / 4);
+        const deadline = {
+            remainingMs: () => Math.max(0, session.deadline.remainingMs() - keptMs),
+        };
+        const signal = AbortSignal.any([dependencies.signal, ending.signal]);
+        return {
+            ...dependencies,
+            client: session.clientUntil(deadline, signal),
+            deadline,
+            signal,
+            pollIntervalMs: inputs.pollIntervalMs,
+            onAgentJob(agentJob) {
+                receipt.agentJob = agentJob;
+            },
+        };
     }
 }
 
@@ -32928,7 +32964,7 @@ function secretsOf(url) {
 
 __nccwpck_require__.a(module, async (__webpack_handle_async_dependencies__, __webpack_async_result__) => { try {
 /* harmony import */ var _entry_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8782);
-/* harmony import */ var _export_action_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(822);
+/* harmony import */ var _export_action_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4628);
 /* harmony import */ var _pull_request_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(5964);
 /** The entry of the export action. */
 

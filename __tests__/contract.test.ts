@@ -27,6 +27,9 @@ const project = JSON.parse(readText('package.json')) as {
   devDependencies: Record<string, string>
   optionalDependencies: Record<string, string>
 }
+const sourceFiles = readdirSync(path.join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => `src/${name}`)
 const slug = project.repository.replace('github:', '')
 const readme = readText('README.md')
 const blocks = marked.lexer(readme)
@@ -156,7 +159,7 @@ describe.each(documents)('%s', (file) => {
 })
 
 test('troubleshooting has the texts of the code', () => {
-  const sources = readdirSync(path.join(root, 'src')).map((name) => readText(`src/${name}`))
+  const sources = sourceFiles.map(readText)
   const transcripts = readText('__tests__/__snapshots__/transcripts.test.ts.snap')
   const known = [...sources, transcripts].join('\n')
   const [ours = ''] = readText('docs/troubleshooting.md').split('## Messages of the runner')
@@ -207,7 +210,7 @@ describe('package.json', () => {
 })
 
 test('the product names no vendor', () => {
-  const files = ['action.yml', ...readdirSync(path.join(root, 'src')).map((name) => `src/${name}`)]
+  const files = ['action.yml', 'helm/action.yml', ...sourceFiles]
   expect(files.filter((file) => /mintlify|\bmint_/i.test(readText(file)))).toEqual([])
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { agentJob, bundle, exportJob, startedExportJob } from '../src/schemas.ts'
 
 describe('only what the story cannot go on without is demanded', () => {
@@ -9,7 +9,7 @@ describe('only what the story cannot go on without is demanded', () => {
     ['a started job', startedExportJob, { jobId: 'se_1' }],
     ['a bundle', bundle, { bundleUrl: 'https://s3.example/x' }],
     ['an agent job', agentJob, { status: 'active' }],
-  ] as [string, z.ZodType, object][])('%s', (_, schema, least) => {
+  ] as [string, z.ZodMiniType, object][])('%s', (_, schema, least) => {
     expect(schema.parse(least)).toMatchObject(least)
     expect(schema.safeParse({}).success).toBe(false)
     const [name = ''] = Object.keys(least)
@@ -47,7 +47,7 @@ test.each([
   ['a started job', startedExportJob],
   ['a bundle', bundle],
   ['an agent job', agentJob],
-] as [string, z.ZodType][])('%s: any JSON is read or refused, nothing else', (_, schema) => {
+] as [string, z.ZodMiniType][])('%s: any JSON is read or refused, nothing else', (_, schema) => {
   const names = fc.constantFrom('jobId', 'status', 'bundleUrl', 'prLink', '__proto__', 'toString')
   const json = fc.oneof(fc.jsonValue(), fc.dictionary(names, fc.oneof(fc.jsonValue(), fc.string())))
   fc.assert(

@@ -28591,6 +28591,12 @@ const systemDisk = {
     makeDirectory(directory) {
         trying(directory, () => node_fs__WEBPACK_IMPORTED_MODULE_0___default().mkdirSync(directory, { recursive: true }));
     },
+    makePrivateDirectory: (parent) => trying(parent, () => {
+        node_fs__WEBPACK_IMPORTED_MODULE_0___default().mkdirSync(parent, { recursive: true });
+        const directory = node_fs__WEBPACK_IMPORTED_MODULE_0___default().mkdtempSync(node_path__WEBPACK_IMPORTED_MODULE_1___default().join(parent, 'static-export-'));
+        systemDisk.removeAtExit(directory);
+        return directory;
+    }),
     create(file, mode) {
         const descriptor = trying(file, () => node_fs__WEBPACK_IMPORTED_MODULE_0___default().openSync(file, 'wx', mode));
         let position = 0;
@@ -31955,7 +31961,7 @@ function pullRequestAddress(link, serverUrl) {
 // EXTERNAL MODULE: ./src/bundle.ts
 var src_bundle = __nccwpck_require__(7827);
 ;// CONCATENATED MODULE: ./src/client.ts
-const schemas = () => Promise.all(/* import() */[__nccwpck_require__.e(691), __nccwpck_require__.e(11)]).then(__nccwpck_require__.bind(__nccwpck_require__, 9011));
+const schemas = () => Promise.all(/* import() */[__nccwpck_require__.e(932), __nccwpck_require__.e(11)]).then(__nccwpck_require__.bind(__nccwpck_require__, 9011));
 const unknownJobAdvice = 'There is no such job for this key: it may have been deleted, or belong to another organisation. Is `base-url` the root of the Admin API, without /v1?';
 const busyAdvice = 'The service is busy with this job. Run again with `job-id` in a while.';
 /** What may have been started unseen makes some ways out better than others. */
@@ -32405,6 +32411,7 @@ function openSession(request, dependencies, receipt) {
             return bundle;
         },
         deliver,
+        fetchArchive,
         close() {
             closing.abort();
             return keepAlive;
@@ -32460,12 +32467,9 @@ function openSession(request, dependencies, receipt) {
     async function deliver(jobId, first, what) {
         let bundle = first;
         // Loaded here: a run that only hands over the link has no use for it, and starts sooner without.
-        const delivery = await Promise.all(/* import() */[__nccwpck_require__.e(118), __nccwpck_require__.e(180)]).then(__nccwpck_require__.bind(__nccwpck_require__, 2180));
+        const delivery = await Promise.all(/* import() */[__nccwpck_require__.e(118), __nccwpck_require__.e(891)]).then(__nccwpck_require__.bind(__nccwpck_require__, 7891));
         await delivery.deliver(what, receipt.delivery, {
-            ...dependencies,
-            baseUrl: request.baseUrl,
-            deadline,
-            serverWallMs: () => client.serverWallMs(),
+            ...downloadDependencies(),
             currentBundle: () => bundle,
             async renewLink() {
                 bundle = await mint(jobId);
@@ -32476,6 +32480,29 @@ function openSession(request, dependencies, receipt) {
                 return timed(phase, work);
             },
         });
+    }
+    async function fetchArchive(jobId, bundle, file) {
+        const { download } = await Promise.all(/* import() */[__nccwpck_require__.e(118), __nccwpck_require__.e(531)]).then(__nccwpck_require__.bind(__nccwpck_require__, 1531));
+        const archive = dependencies.disk.create(file, 0o600);
+        progress.waitFor('the archive');
+        try {
+            const downloaded = await timed('download', () => download(bundle, archive, { checkGzip: true }, { ...downloadDependencies(), renewLink: () => mint(jobId) }));
+            receipt.delivery.sizeBytes = downloaded.sizeBytes;
+            receipt.delivery.bundleSha256 = downloaded.sha256;
+            log.info(`Downloaded ${(0,units/* formatBytes */.z3)(downloaded.sizeBytes)}, sha256 ${downloaded.sha256}`);
+            return downloaded;
+        }
+        finally {
+            archive.close();
+        }
+    }
+    function downloadDependencies() {
+        return {
+            ...dependencies,
+            baseUrl: request.baseUrl,
+            deadline,
+            serverWallMs: () => client.serverWallMs(),
+        };
     }
     async function timed(phase, work) {
         const phaseStartedMs = clock.nowMs();
@@ -32576,8 +32603,8 @@ const phaseNames = {
 function toSummary(facts) {
     const blocks = [
         heading(facts),
-        facts.failure && failureBlock(facts.failure, facts.receipt),
-        table(facts),
+        facts.failure && failureBlock(facts.failure, outlookOf(facts.failure, facts.receipt)),
+        exportTable(facts),
         chart(facts.receipt.samples),
         againBlock(facts),
     ];
@@ -32592,9 +32619,17 @@ function heading({ inputs, receipt, failure }) {
         return `## ⏹️ Static export${of}: cancelled`;
     return `## ❌ Static export${of}: failed`;
 }
-function failureBlock(failure, receipt) {
-    const { code, message, serverSaid, tried, advice } = failure;
+function outlookOf(failure, receipt) {
     const outlook = toOutlook(failure, receipt);
+    return outlook && `${(0,src_text/* escapeMarkdown */.FV)(outlook.text)} The lines below pick it up.`;
+}
+/**
+ * What failed, why, and what to do.
+ *
+ * @param outlook what is left to build on, in Markdown
+ */
+function failureBlock(failure, outlook) {
+    const { code, message, serverSaid, tried, advice } = failure;
     const [what = '', ...items] = message.split('\n');
     const lines = [
         `> [!CAUTION]`,
@@ -32606,7 +32641,7 @@ function failureBlock(failure, receipt) {
         ...(tried === undefined ? [] : ['>', `> Given up after ${tried}.`]),
         '>',
         `> **What to do:** ${advice}`, // our own words, in Markdown
-        ...(outlook ? ['>', `> ${(0,src_text/* escapeMarkdown */.FV)(outlook.text)} The lines below pick it up.`] : []),
+        ...(outlook === undefined ? [] : ['>', `> ${outlook}`]),
     ];
     return lines.join('\n');
 }
@@ -32614,7 +32649,8 @@ function failureBlock(failure, receipt) {
 function escapeProse(text) {
     return (0,src_text/* escapeMarkdown */.FV)(text).replace(/&#96;([a-z-]+)&#96;/g, '<code>$1</code>');
 }
-function table(facts) {
+/** The export in two columns; undefined when the inputs were wrong. */
+function exportTable(facts) {
     const { receipt, inputs, startedWallMs, durationMs } = facts;
     const { job, bundle, delivery, agentJob, phaseMs } = receipt;
     if (!inputs)
@@ -32633,9 +32669,13 @@ function table(facts) {
         ['Job', receipt.jobId && `<code>${(0,src_text/* escapeMarkdown */.FV)(receipt.jobId)}</code>${jobStatus(facts)}`],
         ['Admin API', (0,src_text/* escapeMarkdown */.FV)(inputs.baseUrl.host)],
         ['Agent job', agentJob && agentRow(agentJob)],
-        ['Took', duration(durationMs, phaseMs)],
+        ['Took', duration(durationMs, phaseMs, phaseNames)],
         ['When', (0,units/* formatUtc */.ay)(startedWallMs)],
     ];
+    return twoColumns(rows);
+}
+/** A table of names and values, in Markdown and already escaped; rows without a value are left out. */
+function twoColumns(rows) {
     const [first = '', ...others] = rows.flatMap(([name, value]) => value ? [`| **${name}** | ${value} |`] : []);
     // The first row is the head: Markdown has no table without one, and an empty one looks broken.
     return [first, '| :-- | :-- |', ...others].join('\n');
@@ -32670,13 +32710,14 @@ function agentRow({ status, prLink, pullRequest }) {
     const state = pullRequest ? ` (${pullRequest.state})` : '';
     return `${(0,src_text/* escapeMarkdown */.FV)(status)}: <a href="${(0,src_text/* escapeMarkdown */.FV)(prLink, 2_000)}">${(0,src_text/* escapeMarkdown */.FV)(title, 200)}</a>${state}`;
 }
-function duration(durationMs, phaseMs) {
-    const slowestMs = Math.max(...phaseMs.values());
-    const phases = [...phaseMs].map(([phase, ms]) => {
-        const text = `${phaseNames[phase]} ${(0,units/* formatDuration */.a3)(ms)}`;
+/** How long it took as a whole, and each part of it, the longest in bold. */
+function duration(durationMs, partMs, names) {
+    const slowestMs = Math.max(...partMs.values());
+    const parts = [...partMs].map(([part, ms]) => {
+        const text = `${names[part]} ${(0,units/* formatDuration */.a3)(ms)}`;
         return ms > 0 && ms === slowestMs ? `**${text}**` : text;
     });
-    const detail = phases.length === 0 ? '' : ` (${phases.join(', ')})`;
+    const detail = parts.length === 0 ? '' : ` (${parts.join(', ')})`;
     return `${(0,units/* formatDuration */.a3)(durationMs)}${detail}`;
 }
 /** The default line is all but invisible on white; this green reads on light and dark pages. */
@@ -32988,7 +33029,15 @@ __webpack_async_result__();
 /* harmony export */   FW: () => (/* binding */ systemStorage),
 /* harmony export */   H6: () => (/* binding */ NetworkFault)
 /* harmony export */ });
-/* harmony import */ var _actions_http_client__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4942);
+/* unused harmony export systemObjectStorage */
+/* harmony import */ var node_events__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8474);
+/* harmony import */ var node_events__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_events__WEBPACK_IMPORTED_MODULE_0__);
+/* harmony import */ var node_stream__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7075);
+/* harmony import */ var node_stream__WEBPACK_IMPORTED_MODULE_1___default = /*#__PURE__*/__nccwpck_require__.n(node_stream__WEBPACK_IMPORTED_MODULE_1__);
+/* harmony import */ var _actions_http_client__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4942);
+/** The network: one request, one reply, nothing repeated, nothing followed. */
+
+
 
 /** A request that ended without a whole reply. The texts never hold a URL. */
 class NetworkFault extends Error {
@@ -33015,11 +33064,40 @@ const systemNetwork = ({ maxBodyBytes, ...request }, signal) => send(request, si
     return { status, headers: message.headers, body };
 });
 /** The real network, for downloads. */
-const systemStorage = (url, headers, signal) => send({ method: 'GET', url, headers }, signal, (message) => Promise.resolve({
-    status: message.statusCode ?? 0,
-    headers: message.headers,
-    chunks: readChunks(message, signal),
-}));
+const systemStorage = (url, headers, signal) => send({ method: 'GET', url, headers }, signal, (message) => Promise.resolve(toStreamedReply(message, signal)));
+/** The real network, for storage that is written to. */
+const systemObjectStorage = (request, signal) => send(request, signal, (message) => Promise.resolve(toStreamedReply(message, signal)));
+/** Not every server knows `Expect`. */
+const longestHoldMs = 3_000;
+/**
+ * A stream as the client takes it: a thing to pipe into the request. It begins when the server has asked for
+ * it (`100 Continue`, RFC 9110, section 10.1.1), so that a refusal arrives as a reply, not as a connection
+ * that breaks while gigabytes are on their way.
+ */
+function heldBack(stream) {
+    const pipe = (request) => {
+        const begin = () => {
+            release();
+            stream.pipe(request);
+        };
+        const release = () => {
+            clearTimeout(patience);
+            request.off('continue', begin);
+        };
+        const patience = setTimeout(begin, longestHoldMs);
+        request.once('continue', begin);
+        request.once('response', release);
+        request.once('close', release);
+    };
+    return Object.assign(new node_events__WEBPACK_IMPORTED_MODULE_0__.EventEmitter(), { pipe });
+}
+function toStreamedReply(message, signal) {
+    return {
+        status: message.statusCode ?? 0,
+        headers: message.headers,
+        chunks: readChunks(message, signal),
+    };
+}
 async function* readChunks(message, signal) {
     let sizeBytes = 0;
     try {
@@ -33051,7 +33129,7 @@ async function send(request, signal, receive) {
         canHandleAuthentication: () => false,
         handleAuthentication: () => Promise.reject(new Error('no authentication handler')),
     };
-    const client = new _actions_http_client__WEBPACK_IMPORTED_MODULE_0__/* .HttpClient */ .Qq('static-export-action', [abortWithSignal], {
+    const client = new _actions_http_client__WEBPACK_IMPORTED_MODULE_2__/* .HttpClient */ .Qq('static-export-action', [abortWithSignal], {
         allowRedirects: false,
         allowRetries: false,
     });
@@ -33063,7 +33141,9 @@ async function send(request, signal, receive) {
     signal.addEventListener('abort', onAbort, { once: true });
     const exchange = async () => {
         const { method, url, body = null, headers } = request;
-        const { message } = await client.request(method, url.href, body, { ...headers });
+        const holds = body instanceof node_stream__WEBPACK_IMPORTED_MODULE_1__.Readable && 'Expect' in headers;
+        const content = holds ? heldBack(body) : body;
+        const { message } = await client.request(method, url.href, content, { ...headers });
         return receive(message);
     };
     try {
@@ -33196,7 +33276,7 @@ function routeTo(url, environment) {
     const name = url.protocol === 'https:' ? 'https_proxy' : 'http_proxy';
     const configured = environment[name] || environment[name.toUpperCase()] || '';
     try {
-        const proxyHref = (0,_actions_http_client__WEBPACK_IMPORTED_MODULE_0__/* .getProxyUrl */ .s_)(url.href);
+        const proxyHref = (0,_actions_http_client__WEBPACK_IMPORTED_MODULE_2__/* .getProxyUrl */ .s_)(url.href);
         // `proxy.corp:8080` parses as a URL without a host, of the scheme `proxy.corp`.
         const proxyHost = proxyHref && new URL(proxyHref).host;
         if (proxyHost)

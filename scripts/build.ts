@@ -1,6 +1,6 @@
 /**
- * Builds `dist` from scratch: the bundle by ncc, not minified so that it can be reviewed, and the licences
- * of everything in it. ncc's own list leaves out what only the first chunk uses as soon as there are several.
+ * Builds `dist` from scratch: a bundle for each action by ncc, not minified so that it can be reviewed, and the
+ * licences of everything in it. ncc's own list leaves out what only the first chunk uses as soon as there are several.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,16 +13,25 @@ interface WebpackModule {
   readonly modules?: readonly WebpackModule[]
 }
 
+/** Each action by its entry and the folder of its bundle, below the one that is built. */
+const actions = [
+  { entry: 'src/main.ts', folder: '.' },
+  { entry: 'src/helm/main.ts', folder: 'helm' },
+]
+
 const root = path.resolve(import.meta.dirname, '..')
 const dist = path.resolve(root, process.argv[2] ?? 'dist')
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'build-'))
 try {
-  const statsFile = path.join(scratch, 'stats.json')
   rmSync(dist, { recursive: true, force: true })
-  bundle('src/main.ts', dist, statsFile)
-  const stats = JSON.parse(readFileSync(statsFile, 'utf8')) as WebpackModule
-  writeFileSync(path.join(dist, 'licenses.txt'), licences([...packagesOf(stats)].sort()))
+  for (const { entry, folder } of actions) {
+    const target = path.join(dist, folder)
+    const statsFile = path.join(scratch, 'stats.json')
+    bundle(entry, target, statsFile)
+    const stats = JSON.parse(readFileSync(statsFile, 'utf8')) as WebpackModule
+    writeFileSync(path.join(target, 'licenses.txt'), licences([...packagesOf(stats)].sort()))
+  }
 } finally {
   rmSync(scratch, { recursive: true })
 }

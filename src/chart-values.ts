@@ -5,8 +5,11 @@ export interface ChartValues {
   readonly key: string
   /** Printable ASCII. */
   readonly bundleUrl: string
-  /** Printable ASCII. Without it no version is written, since a chart may look it up. */
-  readonly version: string | undefined
+  /**
+   * Printable ASCII. Without it no version is written, since a chart may look it up; null takes away one that
+   * the release has kept.
+   */
+  readonly version: string | null | undefined
 }
 
 /**

@@ -30,6 +30,8 @@ export interface Disk {
   /** Whether files can be made below a directory; where it does not exist, below its nearest ancestor. */
   isWritable(directory: string): boolean
   makeDirectory(directory: string): void
+  /** Makes a directory of a new name that only its owner can enter, and has it removed at the end of the process. */
+  makePrivateDirectory(parent: string): string
   /** Creates a file that must not exist. */
   create(file: string, mode: number): NewFile
   read(file: string): Readable
@@ -81,6 +83,14 @@ export const systemDisk: Disk = {
   makeDirectory(directory) {
     trying(directory, () => fs.mkdirSync(directory, { recursive: true }))
   },
+
+  makePrivateDirectory: (parent) =>
+    trying(parent, () => {
+      fs.mkdirSync(parent, { recursive: true })
+      const directory = fs.mkdtempSync(path.join(parent, 'static-export-'))
+      systemDisk.removeAtExit(directory)
+      return directory
+    }),
 
   create(file, mode) {
     const descriptor = trying(file, () => fs.openSync(file, 'wx', mode))

@@ -1,35 +1,39 @@
-/** The mirror: the archive kept on object storage under its own hash, where pods find it long after the link has expired. */
-import type { Agent } from 'node:http'
+/** The mirror: the archive kept on object storage under its own hash, where pods find it when the link has long expired. */
 import type { Clock, Deadline } from './clock.ts'
 import type { Disk } from './disk.ts'
+import { Failure } from './errors.ts'
+import { InvalidInputs } from './input-reader.ts'
 import type { Log } from './log.ts'
+import type { ObjectStorage } from './network.ts'
+import {
+  type Answer,
+  type StoreAccess,
+  describeObject,
+  openStore,
+  otherThanS3Advice,
+  storeAccess,
+} from './object-storage.ts'
+import { clean } from './text.ts'
+import { formatBytes } from './units.ts'
 
-/** Where a mirror is, and how it is reached. */
+/** Where a mirror is, by the inputs. */
 export interface MirrorTarget {
   readonly bucket: string
-  /** Without slashes at its ends; may be empty. */
+  /** May be empty. */
   readonly prefix: string
-  /** Else that of the environment. */
   readonly region: string | undefined
   /** Of a storage other than AWS. */
   readonly endpointUrl: URL | undefined
 }
 
-/** A {@link MirrorTarget} that can be used: nothing is missing. */
-export interface MirrorAccess extends MirrorTarget {
-  readonly region: string
-  readonly credentials: MirrorCredentials
+/** A mirror with all that it takes to reach it. */
+export interface MirrorAccess extends StoreAccess {
+  readonly prefix: string
 }
 
-export interface MirrorCredentials {
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  readonly sessionToken: string | undefined
-}
-
-/** The archive on disk, already checked. */
 export interface MirrorRequest {
   readonly access: MirrorAccess
+  /** The archive on disk, already checked. */
   readonly archiveFile: string
   readonly sizeBytes: number
   /** Lower-case hex. */
@@ -37,9 +41,8 @@ export interface MirrorRequest {
 }
 
 export interface MirrorDependencies {
+  readonly objectStorage: ObjectStorage
   readonly disk: Pick<Disk, 'read'>
-  /** The agent by which a URL is reached, through the proxy of the environment if there is one. */
-  readonly agentFor: (url: URL) => Agent
   readonly clock: Clock
   /** From 0 to 1. */
   readonly random: () => number
@@ -49,28 +52,105 @@ export interface MirrorDependencies {
 }
 
 export interface Mirrored {
-  /** In the bucket. */
+  /** Of the object in the bucket. */
   readonly key: string
   /** False when it had been there before. */
   readonly uploaded: boolean
 }
 
-/** @throws Failure `config` naming every variable that is missing; nothing is sent */
+/** The URL under which pods find an archive, below a base URL that includes the prefix. */
+export function mirrorUrl(baseUrl: URL, sha256: string): string {
+  return `${baseUrl.href.replace(/\/+$/, '')}/${objectName(sha256)}`
+}
+
+function objectName(sha256: string): string {
+  return `${sha256}.tar.gz`
+}
+
+/**
+ * Completes a mirror with what the usual AWS variables say, see {@link storeAccess}.
+ *
+ * @throws InvalidInputs with every problem found, each with its fix; nothing was sent
+ */
 export function mirrorAccess(
   target: MirrorTarget,
   environment: Readonly<Record<string, string | undefined>>,
 ): MirrorAccess {
-  throw new Error(`not written yet ${target.bucket} ${Object.keys(environment).length}`)
+  const { prefix } = target
+  // The path of a URL would lose such parts.
+  if (prefix.split('/').some((part) => part === '.' || part === '..')) {
+    throw new InvalidInputs([
+      `\`mirror-prefix\` has a part of dots alone ("${clean(prefix, 200)}").`,
+    ])
+  }
+  return { ...storeAccess({ ...target, inputPrefix: 'mirror-' }, environment), prefix }
 }
 
-export function mirrorArchive(
+/** The most that one PutObject may carry (Amazon S3 user guide, "Uploading objects"). */
+const longestPutBytes = 5 * 1024 ** 3
+
+/**
+ * Stores the archive as `<prefix>/<sha256>.tar.gz`, unless it is there already. What is there is never
+ * overwritten, and nothing is removed.
+ *
+ * @throws Failure `storage-failed` with what the storage said, `timeout`, `disk`, or the reason of the signal
+ */
+export async function mirrorArchive(
   request: MirrorRequest,
   dependencies: MirrorDependencies,
 ): Promise<Mirrored> {
-  throw new Error(`not written yet ${request.sha256} ${dependencies.random()}`)
+  const { access, archiveFile, sizeBytes, sha256 } = request
+  const { log } = dependencies
+  const parts = access.prefix.split('/').filter((part) => part !== '')
+  const key = [...parts, objectName(sha256)].join('/')
+  const place = describeObject(access, key)
+  const size = formatBytes(sizeBytes)
+  if (sizeBytes > longestPutBytes) {
+    const limit = formatBytes(longestPutBytes)
+    const what = `The archive is too large for the mirror: it has ${size}, and ${limit} is the most that S3 stores at once.`
+    const advice = 'Leave the mirror out, or upload the archive in parts in a step of your own.'
+    throw new Failure('storage-failed', what, { advice })
+  }
+  const store = await openStore(access, dependencies)
+
+  const found = await store.look(key)
+  if (found.status === 200) return alreadyThere(found)
+  // Without s3:ListBucket a missing object is forbidden, and no answer to HEAD gives a reason: the upload gets one.
+  const isAbsent = found.status === 404
+  if (!isAbsent) log.debug(`HTTP ${found.status} on looking for ${place}; the upload will tell.`)
+
+  const upload = { key, file: archiveFile, sizeBytes, sha256, ...kept }
+  let stored = await store.put({ ...upload, onlyIfAbsent: true })
+  if (isAbsent && (stored.status === 501 || stored.code === 'NotImplemented')) {
+    log.debug('This storage knows no conditional upload. Nothing was there a moment ago.')
+    stored = await store.put({ ...upload, onlyIfAbsent: false })
+  }
+  // Another run was faster, or looking was forbidden.
+  if (stored.status === 412) return alreadyThere(await store.look(key))
+  if (stored.status !== 200) throw store.refusal('store', key, stored)
+  if (stored.headers.etag === undefined) {
+    const what = `Could not store ${place}: HTTP 200 came without an ETag, and so not from S3.`
+    throw new Failure('storage-failed', what, { advice: otherThanS3Advice(access) })
+  }
+  log.info(`Mirrored ${size} to ${place}`)
+  return { key, uploaded: true }
+
+  function alreadyThere({ status, headers }: Answer): Mirrored {
+    const thereBytes = headers['content-length']
+    if (status !== 200) {
+      log.debug(`HTTP ${status} on looking at ${place}: its size stays unknown.`)
+    } else if (thereBytes !== sizeBytes.toString()) {
+      const what = `${place} is there, but it is not the archive: it has ${thereBytes ?? 'an unknown number of'} bytes instead of ${sizeBytes}.`
+      const advice = `What is there is never overwritten. Remove it, or choose another \`mirror-prefix\`. ${otherThanS3Advice(access)}`
+      throw new Failure('storage-failed', what, { advice })
+    }
+    log.info(`Already mirrored: ${place} (${size})`)
+    return { key, uploaded: false }
+  }
 }
 
-/** The URL below which pods find the archive. */
-export function mirrorUrl(baseUrl: URL, sha256: string): string {
-  return `${baseUrl.href.replace(/\/+$/, '')}/${sha256}.tar.gz`
+/** A name that holds the hash of its content is good for ever. */
+const kept = {
+  contentType: 'application/gzip',
+  cacheControl: 'public, max-age=31536000, immutable',
 }

@@ -1,5 +1,7 @@
 /** The network: one request, one reply, nothing repeated, nothing followed. */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { EventEmitter } from 'node:events'
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
 import { HttpClient, getProxyUrl } from '@actions/http-client'
 
 export interface NetworkRequest {
@@ -75,12 +77,58 @@ export type Storage = (
 /** The real network, for downloads. */
 export const systemStorage: Storage = (url, headers, signal) =>
   send({ method: 'GET', url, headers }, signal, (message) =>
-    Promise.resolve({
-      status: message.statusCode ?? 0,
-      headers: message.headers,
-      chunks: readChunks(message, signal),
-    }),
+    Promise.resolve(toStreamedReply(message, signal)),
   )
+
+/** A request to storage that may also write there. */
+export interface StorageRequest {
+  readonly method: string
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  /** A stream is held back while an `Expect` among the headers lets the server refuse it unseen. */
+  readonly body?: string | Readable | undefined
+}
+
+/** Sends a request to storage once; the signal also ends the body. Rejects as {@link Network} does. */
+export type ObjectStorage = (request: StorageRequest, signal: AbortSignal) => Promise<StreamedReply>
+
+/** The real network, for storage that is written to. */
+export const systemObjectStorage: ObjectStorage = (request, signal) =>
+  send(request, signal, (message) => Promise.resolve(toStreamedReply(message, signal)))
+
+/** Not every server knows `Expect`. */
+const longestHoldMs = 3_000
+
+/**
+ * A stream as the client takes it: a thing to pipe into the request. It begins when the server has asked for
+ * it (`100 Continue`, RFC 9110, section 10.1.1), so that a refusal arrives as a reply, not as a connection
+ * that breaks while gigabytes are on their way.
+ */
+function heldBack(stream: Readable): NodeJS.ReadableStream {
+  const pipe = (request: ClientRequest) => {
+    const begin = () => {
+      release()
+      stream.pipe(request)
+    }
+    const release = () => {
+      clearTimeout(patience)
+      request.off('continue', begin)
+    }
+    const patience = setTimeout(begin, longestHoldMs)
+    request.once('continue', begin)
+    request.once('response', release)
+    request.once('close', release)
+  }
+  return Object.assign(new EventEmitter(), { pipe }) as unknown as NodeJS.ReadableStream
+}
+
+function toStreamedReply(message: IncomingMessage, signal: AbortSignal): StreamedReply {
+  return {
+    status: message.statusCode ?? 0,
+    headers: message.headers,
+    chunks: readChunks(message, signal),
+  }
+}
 
 async function* readChunks(
   message: IncomingMessage,
@@ -105,7 +153,7 @@ async function* readChunks(
  * aborted.
  */
 async function send<T>(
-  request: Omit<NetworkRequest, 'maxBodyBytes'>,
+  request: StorageRequest,
   signal: AbortSignal,
   receive: (message: IncomingMessage) => Promise<T>,
 ): Promise<T> {
@@ -131,7 +179,9 @@ async function send<T>(
   signal.addEventListener('abort', onAbort, { once: true })
   const exchange = async () => {
     const { method, url, body = null, headers } = request
-    const { message } = await client.request(method, url.href, body, { ...headers })
+    const holds = body instanceof Readable && 'Expect' in headers
+    const content = holds ? heldBack(body) : body
+    const { message } = await client.request(method, url.href, content, { ...headers })
     return receive(message)
   }
   try {

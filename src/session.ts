@@ -4,6 +4,7 @@ import { type Client, createClient } from './client.ts'
 import { type Clock, type Deadline, deadlineIn } from './clock.ts'
 import type { DeliveryRequest } from './delivery.ts'
 import type { Disk } from './disk.ts'
+import type { Downloaded } from './download.ts'
 import { type ExportJob, hasEnded, waitForExport } from './export-job.ts'
 import { createHttp } from './http.ts'
 import { describeLink } from './link.ts'
@@ -58,6 +59,8 @@ export interface Session {
   mintLink(jobId: string): Promise<Bundle>
   /** Delivers to the disk; a link that was used up on the way is renewed. */
   deliver(jobId: string, bundle: Bundle, request: DeliveryRequest): Promise<void>
+  /** Downloads the archive, whole and checked, to a file that must not exist. */
+  fetchArchive(jobId: string, bundle: Bundle, file: string): Promise<Downloaded>
   /** Ends the progress lines. */
   close(): Promise<void>
 }
@@ -99,6 +102,7 @@ export function openSession(
       return bundle
     },
     deliver,
+    fetchArchive,
     close() {
       closing.abort()
       return keepAlive
@@ -158,10 +162,7 @@ export function openSession(
     // Loaded here: a run that only hands over the link has no use for it, and starts sooner without.
     const delivery = await import('./delivery.ts')
     await delivery.deliver(what, receipt.delivery, {
-      ...dependencies,
-      baseUrl: request.baseUrl,
-      deadline,
-      serverWallMs: () => client.serverWallMs(),
+      ...downloadDependencies(),
       currentBundle: () => bundle,
       async renewLink() {
         bundle = await mint(jobId)
@@ -172,6 +173,37 @@ export function openSession(
         return timed(phase, work)
       },
     })
+  }
+
+  async function fetchArchive(jobId: string, bundle: Bundle, file: string): Promise<Downloaded> {
+    const { download } = await import('./download.ts')
+    const archive = dependencies.disk.create(file, 0o600)
+    progress.waitFor('the archive')
+    try {
+      const downloaded = await timed('download', () =>
+        download(
+          bundle,
+          archive,
+          { checkGzip: true },
+          { ...downloadDependencies(), renewLink: () => mint(jobId) },
+        ),
+      )
+      receipt.delivery.sizeBytes = downloaded.sizeBytes
+      receipt.delivery.bundleSha256 = downloaded.sha256
+      log.info(`Downloaded ${formatBytes(downloaded.sizeBytes)}, sha256 ${downloaded.sha256}`)
+      return downloaded
+    } finally {
+      archive.close()
+    }
+  }
+
+  function downloadDependencies() {
+    return {
+      ...dependencies,
+      baseUrl: request.baseUrl,
+      deadline,
+      serverWallMs: () => client.serverWallMs(),
+    }
   }
 
   async function timed<T>(phase: Phase, work: () => Promise<T>): Promise<T> {

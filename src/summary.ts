@@ -13,11 +13,14 @@ import { count, formatBytes, formatDuration, formatUtc } from './units.ts'
 export interface SummaryFacts {
   readonly receipt: Receipt
   /** Undefined when the inputs were wrong. */
-  readonly inputs: Inputs | undefined
+  readonly inputs: ExportInputs | undefined
   readonly failure: Failure | undefined
   readonly startedWallMs: number
   readonly durationMs: number
 }
+
+/** What the summary tells of the inputs. */
+export type ExportInputs = Pick<Inputs, 'baseUrl' | 'domain' | 'jobId' | 'version' | 'paths'>
 
 const phaseNames: Record<Phase, string> = {
   start: 'start',
@@ -32,8 +35,8 @@ const phaseNames: Record<Phase, string> = {
 export function toSummary(facts: SummaryFacts): string {
   const blocks = [
     heading(facts),
-    facts.failure && failureBlock(facts.failure, facts.receipt),
-    table(facts),
+    facts.failure && failureBlock(facts.failure, outlookOf(facts.failure, facts.receipt)),
+    exportTable(facts),
     chart(facts.receipt.samples),
     againBlock(facts),
   ]
@@ -48,9 +51,18 @@ function heading({ inputs, receipt, failure }: SummaryFacts): string {
   return `## ❌ Static export${of}: failed`
 }
 
-function failureBlock(failure: Failure, receipt: Receipt): string {
-  const { code, message, serverSaid, tried, advice } = failure
+function outlookOf(failure: Failure, receipt: Receipt): string | undefined {
   const outlook = toOutlook(failure, receipt)
+  return outlook && `${escapeMarkdown(outlook.text)} The lines below pick it up.`
+}
+
+/**
+ * What failed, why, and what to do.
+ *
+ * @param outlook what is left to build on, in Markdown
+ */
+export function failureBlock(failure: Failure, outlook: string | undefined): string {
+  const { code, message, serverSaid, tried, advice } = failure
   const [what = '', ...items] = message.split('\n')
   const lines = [
     `> [!CAUTION]`,
@@ -62,7 +74,7 @@ function failureBlock(failure: Failure, receipt: Receipt): string {
     ...(tried === undefined ? [] : ['>', `> Given up after ${tried}.`]),
     '>',
     `> **What to do:** ${advice}`, // our own words, in Markdown
-    ...(outlook ? ['>', `> ${escapeMarkdown(outlook.text)} The lines below pick it up.`] : []),
+    ...(outlook === undefined ? [] : ['>', `> ${outlook}`]),
   ]
   return lines.join('\n')
 }
@@ -72,7 +84,8 @@ function escapeProse(text: string): string {
   return escapeMarkdown(text).replace(/&#96;([a-z-]+)&#96;/g, '<code>$1</code>')
 }
 
-function table(facts: SummaryFacts): string | undefined {
+/** The export in two columns; undefined when the inputs were wrong. */
+export function exportTable(facts: SummaryFacts): string | undefined {
   const { receipt, inputs, startedWallMs, durationMs } = facts
   const { job, bundle, delivery, agentJob, phaseMs } = receipt
   if (!inputs) return undefined
@@ -90,9 +103,14 @@ function table(facts: SummaryFacts): string | undefined {
     ['Job', receipt.jobId && `<code>${escapeMarkdown(receipt.jobId)}</code>${jobStatus(facts)}`],
     ['Admin API', escapeMarkdown(inputs.baseUrl.host)],
     ['Agent job', agentJob && agentRow(agentJob)],
-    ['Took', duration(durationMs, phaseMs)],
+    ['Took', duration(durationMs, phaseMs, phaseNames)],
     ['When', formatUtc(startedWallMs)],
   ]
+  return twoColumns(rows)
+}
+
+/** A table of names and values, in Markdown and already escaped; rows without a value are left out. */
+export function twoColumns(rows: readonly (readonly [string, string | undefined])[]): string {
   const [first = '', ...others] = rows.flatMap(([name, value]) =>
     value ? [`| **${name}** | ${value} |`] : [],
   )
@@ -130,13 +148,18 @@ function agentRow({ status, prLink, pullRequest }: AgentJob): string {
   return `${escapeMarkdown(status)}: <a href="${escapeMarkdown(prLink, 2_000)}">${escapeMarkdown(title, 200)}</a>${state}`
 }
 
-function duration(durationMs: number, phaseMs: ReadonlyMap<Phase, number>): string {
-  const slowestMs = Math.max(...phaseMs.values())
-  const phases = [...phaseMs].map(([phase, ms]) => {
-    const text = `${phaseNames[phase]} ${formatDuration(ms)}`
+/** How long it took as a whole, and each part of it, the longest in bold. */
+export function duration<Part extends string>(
+  durationMs: number,
+  partMs: ReadonlyMap<Part, number>,
+  names: Readonly<Record<Part, string>>,
+): string {
+  const slowestMs = Math.max(...partMs.values())
+  const parts = [...partMs].map(([part, ms]) => {
+    const text = `${names[part]} ${formatDuration(ms)}`
     return ms > 0 && ms === slowestMs ? `**${text}**` : text
   })
-  const detail = phases.length === 0 ? '' : ` (${phases.join(', ')})`
+  const detail = parts.length === 0 ? '' : ` (${parts.join(', ')})`
   return `${formatDuration(durationMs)}${detail}`
 }
 

@@ -1,39 +1,27 @@
-export const id = 180;
-export const ids = [180];
+export const id = 531;
+export const ids = [531];
 export const modules = {
 
-/***/ 2180:
+/***/ 4473:
 /***/ ((__unused_webpack_module, __webpack_exports__, __webpack_require__) => {
 
-// ESM COMPAT FLAG
-__webpack_require__.r(__webpack_exports__);
-
-// EXPORTS
-__webpack_require__.d(__webpack_exports__, {
-  deliver: () => (/* binding */ deliver),
-  needsArchive: () => (/* binding */ needsArchive)
-});
-
-// EXTERNAL MODULE: external "node:crypto"
-var external_node_crypto_ = __webpack_require__(7598);
-// EXTERNAL MODULE: external "node:path"
-var external_node_path_ = __webpack_require__(6760);
-var external_node_path_default = /*#__PURE__*/__webpack_require__.n(external_node_path_);
-// EXTERNAL MODULE: external "node:stream"
-var external_node_stream_ = __webpack_require__(7075);
-// EXTERNAL MODULE: external "node:stream/promises"
-var promises_ = __webpack_require__(6466);
-// EXTERNAL MODULE: external "node:zlib"
-var external_node_zlib_ = __webpack_require__(8522);
-// EXTERNAL MODULE: ./node_modules/tar-stream/index.js
-var tar_stream = __webpack_require__(6118);
-// EXTERNAL MODULE: ./src/errors.ts
-var errors = __webpack_require__(3916);
-// EXTERNAL MODULE: ./src/text.ts
-var src_text = __webpack_require__(8992);
-// EXTERNAL MODULE: ./src/units.ts
-var units = __webpack_require__(1996);
-;// CONCATENATED MODULE: ./src/archive.ts
+/* harmony export */ __webpack_require__.d(__webpack_exports__, {
+/* harmony export */   Bd: () => (/* binding */ createGzipCheck),
+/* harmony export */   l1: () => (/* binding */ unpack)
+/* harmony export */ });
+/* unused harmony export defaultLimits */
+/* harmony import */ var node_path__WEBPACK_IMPORTED_MODULE_0__ = __webpack_require__(6760);
+/* harmony import */ var node_path__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__webpack_require__.n(node_path__WEBPACK_IMPORTED_MODULE_0__);
+/* harmony import */ var node_stream__WEBPACK_IMPORTED_MODULE_1__ = __webpack_require__(7075);
+/* harmony import */ var node_stream__WEBPACK_IMPORTED_MODULE_1___default = /*#__PURE__*/__webpack_require__.n(node_stream__WEBPACK_IMPORTED_MODULE_1__);
+/* harmony import */ var node_stream_promises__WEBPACK_IMPORTED_MODULE_2__ = __webpack_require__(6466);
+/* harmony import */ var node_stream_promises__WEBPACK_IMPORTED_MODULE_2___default = /*#__PURE__*/__webpack_require__.n(node_stream_promises__WEBPACK_IMPORTED_MODULE_2__);
+/* harmony import */ var node_zlib__WEBPACK_IMPORTED_MODULE_3__ = __webpack_require__(8522);
+/* harmony import */ var node_zlib__WEBPACK_IMPORTED_MODULE_3___default = /*#__PURE__*/__webpack_require__.n(node_zlib__WEBPACK_IMPORTED_MODULE_3__);
+/* harmony import */ var tar_stream__WEBPACK_IMPORTED_MODULE_4__ = __webpack_require__(6118);
+/* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_5__ = __webpack_require__(3916);
+/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_6__ = __webpack_require__(8992);
+/* harmony import */ var _units_js__WEBPACK_IMPORTED_MODULE_7__ = __webpack_require__(1996);
 /**
  * Unpacking the archive: a static site has regular files and directories, and nothing else may come out of
  * it. Parsing is tar-stream's; what is allowed, and the writing, is ours.
@@ -68,7 +56,7 @@ const outputChunkBytes = 256 * 1024;
 async function unpack(archiveFile, archiveBytes, directory, dependencies) {
     const { disk, signal, limits = defaultLimits } = dependencies;
     const admit = createRules(dependencies);
-    const parser = (0,tar_stream.extract)();
+    const parser = (0,tar_stream__WEBPACK_IMPORTED_MODULE_4__.extract)();
     const made = new Set();
     let openFile;
     let fileCount = 0;
@@ -87,11 +75,11 @@ async function unpack(archiveFile, archiveBytes, directory, dependencies) {
         attempt(() => {
             const { parts, isFile } = admit(header);
             if (!isFile) {
-                makeDirectory(external_node_path_default().join(directory, ...parts));
+                makeDirectory(node_path__WEBPACK_IMPORTED_MODULE_0___default().join(directory, ...parts));
             }
             else {
-                const file = external_node_path_default().join(directory, ...parts);
-                makeDirectory(external_node_path_default().dirname(file));
+                const file = node_path__WEBPACK_IMPORTED_MODULE_0___default().join(directory, ...parts);
+                makeDirectory(node_path__WEBPACK_IMPORTED_MODULE_0___default().dirname(file));
                 openFile = disk.create(file, 0o644);
                 fileCount += 1;
                 sizeBytes += header.size;
@@ -109,19 +97,19 @@ async function unpack(archiveFile, archiveBytes, directory, dependencies) {
     makeDirectory(directory);
     try {
         const input = disk.read(archiveFile);
-        const gunzip = (0,external_node_zlib_.createGunzip)({ chunkSize: outputChunkBytes });
-        await (0,promises_.pipeline)(input, gunzip, createGuard(limits, archiveBytes), parser, { signal });
+        const gunzip = (0,node_zlib__WEBPACK_IMPORTED_MODULE_3__.createGunzip)({ chunkSize: outputChunkBytes });
+        await (0,node_stream_promises__WEBPACK_IMPORTED_MODULE_2__.pipeline)(input, gunzip, createGuard(limits, archiveBytes), parser, { signal });
         assertReadToEnd(gunzip.bytesWritten, archiveBytes);
     }
     catch (error) {
         signal.throwIfAborted();
-        throw error instanceof errors/* Failure */.HR ? error : broken(error);
+        throw error instanceof _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR ? error : broken(error);
     }
     finally {
         openFile?.close();
     }
     if (fileCount === 0)
-        throw new errors/* Failure */.HR('integrity', 'The archive holds no file.');
+        throw new _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR('integrity', 'The archive holds no file.');
     return { fileCount, sizeBytes };
     function makeDirectory(target) {
         if (made.has(target))
@@ -140,8 +128,8 @@ const checkedBatchBytes = 512 * 1024;
 const checkedChunkBytes = 1024 * 1024;
 /** Begins a check of the archive's checksums while it is downloaded; unpacking checks them by itself. */
 function createGzipCheck() {
-    const gunzip = (0,external_node_zlib_.createGunzip)({ chunkSize: checkedChunkBytes });
-    const verdict = (0,promises_.finished)(gunzip.resume());
+    const gunzip = (0,node_zlib__WEBPACK_IMPORTED_MODULE_3__.createGunzip)({ chunkSize: checkedChunkBytes });
+    const verdict = (0,node_stream_promises__WEBPACK_IMPORTED_MODULE_2__.finished)(gunzip.resume());
     verdict.catch(() => { }); // told by finish
     // One batch is filled while the other is read.
     let [filling, reading] = [
@@ -198,12 +186,12 @@ function createGzipCheck() {
     };
 }
 function refusal(name, why) {
-    return new errors/* Failure */.HR('unsafe-archive', `The archive was refused at "${(0,src_text/* clean */.uH)(name, 200)}": ${why}.`);
+    return new _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR('unsafe-archive', `The archive was refused at "${(0,_text_js__WEBPACK_IMPORTED_MODULE_6__/* .clean */ .uH)(name, 200)}": ${why}.`);
 }
 function broken(error) {
     // The parser's first sentence; the next one guesses.
-    const [reason = ''] = (0,src_text/* clean */.uH)(Error.isError(error) ? error.message : '', 200).split(/[.?!](?:\s|$)/);
-    return new errors/* Failure */.HR('integrity', `The archive cannot be read: ${reason}.`, { cause: error });
+    const [reason = ''] = (0,_text_js__WEBPACK_IMPORTED_MODULE_6__/* .clean */ .uH)(Error.isError(error) ? error.message : '', 200).split(/[.?!](?:\s|$)/);
+    return new _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR('integrity', `The archive cannot be read: ${reason}.`, { cause: error });
 }
 /** Windows keeps these names for devices, with any extension ("Naming Files", Microsoft). */
 const deviceName = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)/i;
@@ -243,7 +231,7 @@ function createRules({ platform, warn, limits = defaultLimits, }) {
             throw refusal(name, 'its size is given twice');
         unpackedBytes += size;
         if (unpackedBytes > limits.unpackedBytes) {
-            throw refusal(name, `the archive holds more than ${(0,units/* formatBytes */.z3)(limits.unpackedBytes)}`);
+            throw refusal(name, `the archive holds more than ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(limits.unpackedBytes)}`);
         }
         const parts = toParts(name, isFile);
         const portable = parts.every(isPortable);
@@ -251,7 +239,7 @@ function createRules({ platform, warn, limits = defaultLimits, }) {
             throw refusal(name, 'Windows cannot hold this name');
         if (!portable && !warned) {
             warned = true;
-            warn(`The archive has names that Windows cannot hold, such as "${(0,src_text/* clean */.uH)(name, 200)}".`);
+            warn(`The archive has names that Windows cannot hold, such as "${(0,_text_js__WEBPACK_IMPORTED_MODULE_6__/* .clean */ .uH)(name, 200)}".`);
         }
         register(name, parts, isFile);
         return { parts, isFile };
@@ -267,10 +255,10 @@ function createRules({ platform, warn, limits = defaultLimits, }) {
             const before = seen.get(place);
             const isLeafFile = isFile && index === parts.length - 1;
             if (before && (isLeafFile || before.isFile)) {
-                throw refusal(name, `"${(0,src_text/* clean */.uH)(before.spelling, 200)}" stands at the same place`);
+                throw refusal(name, `"${(0,_text_js__WEBPACK_IMPORTED_MODULE_6__/* .clean */ .uH)(before.spelling, 200)}" stands at the same place`);
             }
             if (before && before.spelling !== spelling) {
-                throw refusal(name, `it differs only in case or Unicode form from "${(0,src_text/* clean */.uH)(before.spelling, 200)}"`);
+                throw refusal(name, `it differs only in case or Unicode form from "${(0,_text_js__WEBPACK_IMPORTED_MODULE_6__/* .clean */ .uH)(before.spelling, 200)}"`);
             }
             if (!before)
                 seen.set(place, { spelling, isFile: isLeafFile });
@@ -328,12 +316,12 @@ function createGuard(limits, archiveBytes) {
     let skipBytes = 0;
     let zeroBlocks = 0;
     let rest = Buffer.alloc(0);
-    return new external_node_stream_.Transform({
+    return new node_stream__WEBPACK_IMPORTED_MODULE_1__.Transform({
         transform(chunk, _encoding, done) {
             bytesOut += chunk.length;
             try {
                 if (bytesOut > limits.ratioFromBytes && bytesOut > limits.ratio * archiveBytes) {
-                    throw new errors/* Failure */.HR('unsafe-archive', `The archive was refused: it unpacks to more than ${limits.ratio} times its size.`);
+                    throw new _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR('unsafe-archive', `The archive was refused: it unpacks to more than ${limits.ratio} times its size.`);
                 }
                 follow(chunk);
                 done(null, chunk);
@@ -369,7 +357,7 @@ function createGuard(limits, archiveBytes) {
             return;
         }
         if (zeroBlocks > 0) {
-            throw new errors/* Failure */.HR('unsafe-archive', 'The archive was refused: something follows after its end, which programs read differently.');
+            throw new _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR('unsafe-archive', 'The archive was refused: something follows after its end, which programs read differently.');
         }
         const isDirectory = block[156] === 0x35;
         skipBytes = isDirectory ? 0 : Math.ceil(readSize(block) / blockBytes) * blockBytes;
@@ -383,21 +371,25 @@ function readSize(block) {
     return digits === '' ? 0 : Number.parseInt(digits, 8);
 }
 
-// EXTERNAL MODULE: ./src/bundle.ts
-var bundle = __webpack_require__(7827);
-// EXTERNAL MODULE: ./src/chart-values.ts
-var chart_values = __webpack_require__(638);
-// EXTERNAL MODULE: ./src/disk.ts
-var src_disk = __webpack_require__(7310);
-// EXTERNAL MODULE: ./src/link.ts
-var src_link = __webpack_require__(3299);
-// EXTERNAL MODULE: ./src/network.ts
-var network = __webpack_require__(9473);
-// EXTERNAL MODULE: ./src/outcome.ts
-var outcome = __webpack_require__(4671);
-// EXTERNAL MODULE: ./src/retry.ts
-var retry = __webpack_require__(9809);
-;// CONCATENATED MODULE: ./src/download.ts
+
+/***/ }),
+
+/***/ 1531:
+/***/ ((__unused_webpack_module, __webpack_exports__, __webpack_require__) => {
+
+/* harmony export */ __webpack_require__.d(__webpack_exports__, {
+/* harmony export */   download: () => (/* binding */ download)
+/* harmony export */ });
+/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __webpack_require__(7598);
+/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__webpack_require__.n(node_crypto__WEBPACK_IMPORTED_MODULE_0__);
+/* harmony import */ var _archive_js__WEBPACK_IMPORTED_MODULE_1__ = __webpack_require__(4473);
+/* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_2__ = __webpack_require__(3916);
+/* harmony import */ var _link_js__WEBPACK_IMPORTED_MODULE_3__ = __webpack_require__(3299);
+/* harmony import */ var _network_js__WEBPACK_IMPORTED_MODULE_4__ = __webpack_require__(9473);
+/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_5__ = __webpack_require__(4671);
+/* harmony import */ var _retry_js__WEBPACK_IMPORTED_MODULE_6__ = __webpack_require__(9809);
+/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_8__ = __webpack_require__(8992);
+/* harmony import */ var _units_js__WEBPACK_IMPORTED_MODULE_7__ = __webpack_require__(1996);
 /** Downloading the archive: whole, checked, and resumed where the connection was lost. */
 
 
@@ -480,7 +472,7 @@ async function download(first, file, { checkGzip }, dependencies) {
         transfer.expect(bundle.sizeBytes);
     }
     async function backOff(setback) {
-        const decision = (0,retry/* afterFailedTry */.RS)(retryPolicy, {
+        const decision = (0,_retry_js__WEBPACK_IMPORTED_MODULE_6__/* .afterFailedTry */ .RS)(retryPolicy, {
             fault: setback.fault,
             tries,
             unknownFates: 0,
@@ -489,16 +481,16 @@ async function download(first, file, { checkGzip }, dependencies) {
             random: dependencies.random(),
         });
         if (!decision.retry) {
-            const ending = (0,outcome/* describeEnding */.be)(decision.why, setback.fault, deadline.remainingMs());
+            const ending = (0,_outcome_js__WEBPACK_IMPORTED_MODULE_5__/* .describeEnding */ .be)(decision.why, setback.fault, deadline.remainingMs());
             throw failure({ code: setback.code, reason: setback.reason, ending });
         }
-        log.details(`The download was interrupted at ${(0,units/* formatBytes */.z3)(transfer.sizeBytes)}: ${setback.reason}; it goes on in ${(0,units/* formatDuration */.a3)(decision.delayMs)}`, []);
+        log.details(`The download was interrupted at ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(transfer.sizeBytes)}: ${setback.reason}; it goes on in ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatDuration */ .a3)(decision.delayMs)}`, []);
         await clock.sleep(decision.delayMs, signal);
     }
     function failure(what) {
         const { code, reason, ending = '' } = what;
-        return new errors/* Failure */.HR(code, `Could not download the archive: ${reason}.${ending}`, {
-            tried: tries > 1 ? `${tries} tries in ${(0,units/* formatDuration */.a3)(clock.nowMs() - startedMs)}` : undefined,
+        return new _errors_js__WEBPACK_IMPORTED_MODULE_2__/* .Failure */ .HR(code, `Could not download the archive: ${reason}.${ending}`, {
+            tried: tries > 1 ? `${tries} tries in ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatDuration */ .a3)(clock.nowMs() - startedMs)}` : undefined,
             advice: storageAdvice[code],
         });
     }
@@ -537,10 +529,10 @@ async function download(first, file, { checkGzip }, dependencies) {
                 const outOfTime = deadline.remainingMs() <= 0;
                 const reason = outOfTime
                     ? 'the time of this step (`timeout-minutes`) is over'
-                    : `no byte for ${(0,units/* formatDuration */.a3)(maxSilenceMs)}`;
+                    : `no byte for ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatDuration */ .a3)(maxSilenceMs)}`;
                 return { kind: 'lost', fault: { kind: 'silence' }, code: 'timeout', reason };
             }
-            if (!(error instanceof network/* NetworkFault */.H6))
+            if (!(error instanceof _network_js__WEBPACK_IMPORTED_MODULE_4__/* .NetworkFault */ .H6))
                 throw error;
             const { code, delivered, message } = error;
             const fault = { kind: 'connection', code, delivered };
@@ -563,10 +555,10 @@ async function download(first, file, { checkGzip }, dependencies) {
                 return reply;
             const { location } = reply.headers;
             const next = location ? URL.parse(location, url.href) : null;
-            const problem = next ? (0,src_link/* linkProblem */.kD)(next, dependencies.baseUrl) : 'it leads nowhere';
+            const problem = next ? (0,_link_js__WEBPACK_IMPORTED_MODULE_3__/* .linkProblem */ .kD)(next, dependencies.baseUrl) : 'it leads nowhere';
             if (!next || problem !== undefined || hops >= maxRedirects) {
                 const why = problem ?? `there are more than ${maxRedirects} in a row`;
-                throw new errors/* Failure */.HR('protocol', `Storage answered with a redirect that is not followed: ${why}.`, { advice: storageAdvice.protocol });
+                throw new _errors_js__WEBPACK_IMPORTED_MODULE_2__/* .Failure */ .HR('protocol', `Storage answered with a redirect that is not followed: ${why}.`, { advice: storageAdvice.protocol });
             }
             url = next;
         }
@@ -588,7 +580,7 @@ async function download(first, file, { checkGzip }, dependencies) {
         }
         if (status === 404)
             return { kind: 'refused', code: 'not-found', reason };
-        const retryAfterMs = (0,retry/* parseRetryAfterMs */.oR)(headers['retry-after'], dependencies.serverWallMs());
+        const retryAfterMs = (0,_retry_js__WEBPACK_IMPORTED_MODULE_6__/* .parseRetryAfterMs */ .oR)(headers['retry-after'], dependencies.serverWallMs());
         const code = codeOfStorageStatus[status] ?? (status >= 500 ? 'server' : 'protocol');
         return { kind: 'lost', fault: { kind: 'status', status, retryAfterMs }, code, reason };
     }
@@ -626,13 +618,13 @@ async function errorCode({ status, chunks }) {
     }
     const code = /<Code>([^<]{1,100})<\/Code>/.exec(text)?.[1] ?? '';
     const expired = code === 'AccessDenied' && /<Message>Request has expired/.test(text);
-    return expired ? 'Request has expired' : (0,src_text/* clean */.uH)(code, 60);
+    return expired ? 'Request has expired' : (0,_text_js__WEBPACK_IMPORTED_MODULE_8__/* .clean */ .uH)(code, 60);
 }
 /** The archive as far as it has come. */
 function createTransfer(file, statedBytes, checkGzip) {
-    const startCheck = () => (checkGzip ? createGzipCheck() : undefined);
+    const startCheck = () => (checkGzip ? (0,_archive_js__WEBPACK_IMPORTED_MODULE_1__/* .createGzipCheck */ .Bd)() : undefined);
     let check = startCheck();
-    let hash = (0,external_node_crypto_.createHash)('sha256');
+    let hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)('sha256');
     let sizeBytes = 0;
     let etag;
     let expectedBytes = statedBytes;
@@ -664,7 +656,7 @@ function createTransfer(file, statedBytes, checkGzip) {
             file.restart();
             check?.stop();
             check = startCheck();
-            hash = (0,external_node_crypto_.createHash)('sha256');
+            hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)('sha256');
             sizeBytes = 0;
             etag = undefined;
         },
@@ -721,7 +713,7 @@ function createTransfer(file, statedBytes, checkGzip) {
     };
 }
 function integrity(why) {
-    return new errors/* Failure */.HR('integrity', `The downloaded archive is not whole: ${why}.`);
+    return new _errors_js__WEBPACK_IMPORTED_MODULE_2__/* .Failure */ .HR('integrity', `The downloaded archive is not whole: ${why}.`);
 }
 /** The first bytes of every gzip file (RFC 1952, section 2.3.1). */
 function assertGzip(chunk) {
@@ -733,7 +725,7 @@ function assertGzip(chunk) {
         : start.startsWith('<')
             ? 'an XML document'
             : 'something else';
-    throw new errors/* Failure */.HR('integrity', `The storage sent no gzip archive, but ${what}.`);
+    throw new _errors_js__WEBPACK_IMPORTED_MODULE_2__/* .Failure */ .HR('integrity', `The storage sent no gzip archive, but ${what}.`);
 }
 function assertSameSize(statedBytes, announcedBytes) {
     if (statedBytes === undefined || announcedBytes === undefined)
@@ -758,158 +750,16 @@ function createReport(log, clock) {
             const bytesPerMs = sizeBytes / (nowMs - startedMs);
             const facts = [
                 totalBytes === undefined
-                    ? (0,units/* formatBytes */.z3)(sizeBytes)
-                    : `${(0,units/* formatBytes */.z3)(sizeBytes)} of ${(0,units/* formatBytes */.z3)(totalBytes)} (${Math.floor((100 * sizeBytes) / totalBytes)} %)`,
-                `${(0,units/* formatBytes */.z3)(bytesPerMs * 1000)}/s`,
+                    ? (0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(sizeBytes)
+                    : `${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(sizeBytes)} of ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(totalBytes)} (${Math.floor((100 * sizeBytes) / totalBytes)} %)`,
+                `${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(bytesPerMs * 1000)}/s`,
                 ...(totalBytes === undefined
                     ? []
-                    : [`about ${(0,units/* formatDuration */.a3)((totalBytes - sizeBytes) / bytesPerMs)} left`]),
+                    : [`about ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatDuration */ .a3)((totalBytes - sizeBytes) / bytesPerMs)} left`]),
             ];
             log.info(`Downloaded ${facts.join(' · ')}`);
         },
     };
-}
-
-;// CONCATENATED MODULE: ./src/delivery.ts
-/** Carrying the bundle to the disk: the archive, the unpacked site, the chart values, in one download. */
-
-
-
-
-
-
-
-
-
-
-/** Whether the archive itself is needed, or only its link. */
-function needsArchive({ bundleFile, siteDirectory, chartValues }) {
-    return (bundleFile !== undefined ||
-        siteDirectory !== undefined ||
-        chartValues?.bundleUrl?.includes('{sha256}') === true);
-}
-/**
- * Delivers what was asked for. Everything is written beside its target and moved there when it is whole:
- * each target is either complete or untouched, and nothing temporary is left.
- *
- * @throws Failure, see errors.ts
- */
-async function deliver(request, delivery, dependencies) {
-    const { disk, log, signal, timed } = dependencies;
-    const { bundleFile, siteDirectory, chartValues } = request;
-    const partial = [];
-    const lifeAtStartMs = remainingLifeMs();
-    const late = new AbortController();
-    const stopTimer = dependencies.clock.timer(dependencies.deadline.remainingMs(), () => {
-        late.abort(new errors/* Failure */.HR('timeout', 'The time of this step was over before the archive was unpacked.'));
-    });
-    try {
-        if (needsArchive(request))
-            await fetchArchive().catch(tellNeed);
-        await renewIfSpent();
-        if (chartValues)
-            writeChartValues(chartValues);
-    }
-    finally {
-        stopTimer();
-        for (const leftover of partial)
-            removeQuietly(leftover);
-    }
-    /** A long download may have used up the link that is about to be handed over. */
-    async function renewIfSpent() {
-        const lifeMs = remainingLifeMs();
-        if (lifeMs >= bundle/* shortLifeMs */.h || lifeMs >= lifeAtStartMs / 2)
-            return;
-        log.details('The link has come near its end; asking for a fresh one', []);
-        await dependencies.renewLink();
-    }
-    function remainingLifeMs() {
-        return dependencies.currentBundle().expiresAtMs - dependencies.serverWallMs();
-    }
-    /** Another failure must not hide the first one. */
-    function removeQuietly(leftover) {
-        try {
-            disk.remove(leftover);
-        }
-        catch (error) {
-            log.debug(error instanceof errors/* Failure */.HR ? error.message : 'A temporary file could not be removed.');
-        }
-    }
-    async function fetchArchive() {
-        let archiveBytes = 0;
-        const archive = beside(bundleFile ?? external_node_path_default().join(dependencies.temporaryDirectory, 'bundle.tar.gz'));
-        const file = disk.create(archive, 0o644);
-        try {
-            const { sizeBytes, sha256 } = await timed('download', () => download(dependencies.currentBundle(), file, { checkGzip: siteDirectory === undefined }, dependencies));
-            archiveBytes = sizeBytes;
-            delivery.sizeBytes = sizeBytes;
-            delivery.bundleSha256 = sha256;
-            log.info(`Downloaded ${(0,units/* formatBytes */.z3)(sizeBytes)}, sha256 ${sha256}`);
-        }
-        finally {
-            file.close();
-        }
-        const site = siteDirectory === undefined ? undefined : beside(siteDirectory);
-        if (site !== undefined) {
-            const { fileCount, sizeBytes } = await timed('unpack', () => unpack(archive, archiveBytes, site, {
-                disk,
-                platform: dependencies.platform,
-                signal: AbortSignal.any([signal, late.signal]),
-                warn(message) {
-                    log.warning(message);
-                },
-            }));
-            delivery.fileCount = fileCount;
-            delivery.unpackedBytes = sizeBytes;
-        }
-        if (bundleFile !== undefined) {
-            disk.move(archive, bundleFile);
-            delivery.bundleFile = bundleFile;
-            log.info(`Archive: ${(0,src_text/* clean */.uH)(bundleFile)}`);
-        }
-        if (siteDirectory !== undefined && site !== undefined) {
-            disk.move(site, siteDirectory);
-            delivery.siteDirectory = siteDirectory;
-            const { fileCount = 0, unpackedBytes = 0 } = delivery;
-            log.info(`Site: ${(0,src_text/* clean */.uH)(siteDirectory)} (${(0,units/* count */.U9)(fileCount, 'file')}, ${(0,units/* formatBytes */.z3)(unpackedBytes)})`);
-        }
-    }
-    /** A full disk, with the room that is needed. */
-    function tellNeed(error) {
-        const needed = dependencies.currentBundle().sizeBytes;
-        if (!(0,src_disk/* isDiskFull */.b)(error) || needed === undefined)
-            throw error;
-        const more = siteDirectory === undefined ? '' : ', and its pages more';
-        const what = `${error.message} The archive needs ${(0,units/* formatBytes */.z3)(needed)}${more}.`;
-        throw new errors/* Failure */.HR('disk', what, { cause: error });
-    }
-    function writeChartValues({ file, key, version, bundleUrl }) {
-        const { url, expiresAtMs } = dependencies.currentBundle();
-        const link = bundleUrl?.replaceAll('{sha256}', delivery.bundleSha256 ?? '') ?? url.href;
-        const written = beside(file);
-        const values = disk.create(written, 0o600);
-        try {
-            values.write(Buffer.from((0,chart_values/* toChartValues */.W)({ key, bundleUrl: link, version })));
-        }
-        finally {
-            values.close();
-        }
-        disk.move(written, file);
-        delivery.valuesFile = file;
-        log.info(`Chart values: ${(0,src_text/* clean */.uH)(file)}`);
-        if (bundleUrl === undefined) {
-            log.info(`Pods that start after ${(0,units/* formatUtc */.ay)(expiresAtMs)} cannot fetch this link any more: deploy again with a fresh one, or mirror the archive (\`values-bundle-url\`).`);
-        }
-    }
-    /** A name in the same directory, so that the move is one step; removed at the end whatever happens. */
-    function beside(target) {
-        const directory = external_node_path_default().dirname(target);
-        disk.makeDirectory(directory);
-        const sibling = external_node_path_default().join(directory, `.static-export-${(0,external_node_crypto_.randomBytes)(4).toString('hex')}`);
-        partial.push(sibling);
-        disk.removeAtExit(sibling);
-        return sibling;
-    }
 }
 
 

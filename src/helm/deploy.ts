@@ -1,0 +1,197 @@
+/** The story of a deployment: look at the release, wait for the export, take a link, upgrade, verify. */
+import { toChartValues } from '../chart-values.ts'
+import { Failure } from '../errors.ts'
+import type { ObjectStorage } from '../network.ts'
+import { type SessionDependencies, openSession } from '../session.ts'
+import { clean } from '../text.ts'
+import type { Verifier } from '../verify.ts'
+import { explainCluster } from './explain.ts'
+import type { Within } from './helm.ts'
+import { type Hiding, createHiding } from './hide.ts'
+import type { HelmInputs } from './inputs.ts'
+import { expiredLinkOf, labelOf, valuesProblem } from './own-values.ts'
+import { type PodLink, prepareLink } from './pod-link.ts'
+import type { HelmReceipt, HelmStep } from './receipt.ts'
+import { type ReleaseState, readRelease, rollbackCommand } from './release.ts'
+import { type ResolvedChart, resolveChart } from './target.ts'
+import { quickMs, upgrade } from './upgrade.ts'
+import { type Workplace, type WorkplaceDependencies, prepareWorkplace } from './workplace.ts'
+
+export interface DeployDependencies
+  extends SessionDependencies, Omit<WorkplaceDependencies, 'hiding'> {
+  readonly objectStorage: ObjectStorage
+  /** Called first of all: the job id must survive whatever comes next. */
+  readonly onJobId: (jobId: string) => void
+}
+
+/** A chart is a download. */
+const chartMs = 45_000
+
+/**
+ * Deploys the export and notes in the receipt what it learns, so that a failure leaves it filled as far as the
+ * run came.
+ *
+ * @throws Failure, see errors.ts
+ */
+export async function deploy(
+  inputs: HelmInputs,
+  dependencies: DeployDependencies,
+  receipt: HelmReceipt,
+): Promise<void> {
+  receipt.exported.jobId = inputs.jobId
+  dependencies.onJobId(inputs.jobId)
+  const hiding = createHiding()
+  hiding.add(inputs.apiKey)
+  const startedMs = dependencies.clock.nowMs()
+  const workplace = await prepareWorkplace(inputs, { ...dependencies, hiding })
+  try {
+    receipt.helmVersion = workplace.installed.version
+    await deployFrom(workplace, { inputs, dependencies, hiding, startedMs }, receipt)
+  } finally {
+    workplace.close()
+  }
+}
+
+interface Run {
+  readonly inputs: HelmInputs
+  readonly dependencies: DeployDependencies
+  readonly hiding: Hiding
+  readonly startedMs: number
+}
+
+async function deployFrom(
+  workplace: Workplace,
+  { inputs, dependencies, hiding, startedMs }: Run,
+  receipt: HelmReceipt,
+): Promise<void> {
+  const { clock, log, signal } = dependencies
+  const { release, namespace, jobId, valuesKey } = inputs
+  const { helm, directory } = workplace
+  const within: Within = { signal, maxMs: quickMs }
+
+  // What is wrong with the mirror, the release or the chart is told before anybody waits for an export.
+  const links = await prepareLink(inputs, { ...dependencies, directory, timed })
+  const early = await lookAtRelease()
+  let chart = await findChart(early)
+  tellPlan(early)
+
+  const session = openSession(
+    { ...inputs, pollIntervalMs: undefined, maskBundleUrl: true },
+    {
+      ...dependencies,
+      mask(secret) {
+        dependencies.mask(secret)
+        hiding.add(secret)
+      },
+    },
+    receipt.exported,
+  )
+  let before: ReleaseState
+  let link: PodLink
+  try {
+    log.info(`Attached to export job ${jobId}`)
+    await session.waitForEnd(jobId, undefined)
+    before = await lookAtRelease() // the wait may have been long
+    const isAsBefore = before.deployed?.chart.version === early.deployed?.chart.version
+    if (!isAsBefore) chart = await findChart(before)
+    link = await links.take(session, receipt)
+  } finally {
+    await session.close()
+  }
+
+  const verifier = await prepareVerifier(link)
+  const { deployed } = before
+  const formerValues =
+    deployed && (await helm.valuesOf(deployed.revision, within).catch(explainCluster))
+  const expired = expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs())
+  if (deployed && expired !== undefined) {
+    log.warning(
+      `The link of revision ${deployed.revision}, which is deployed now, ${expired}. Going back to it would start pods that cannot fetch their site; with a mirror (\`mirror-bucket\`) they could.`,
+    )
+  }
+  const version = inputs.version ?? (dropsLabel(formerValues) ? null : undefined)
+  await verifier?.before()
+  await upgrade(
+    {
+      release,
+      namespace,
+      before,
+      chart: chart.arguments,
+      existingValues: inputs.existingValues,
+      valuesFiles: workplace.valuesFiles,
+      ownValues: toChartValues({ key: valuesKey, bundleUrl: link.url, version }),
+      createNamespace: inputs.createNamespace,
+      helmTimeoutMs: inputs.helmTimeoutMs,
+      valuesProblem: (values) => valuesProblem(values, valuesKey, link.url, inputs.version),
+      rollbackWarning: expired && `Its link ${expired}: pods that start now cannot fetch it.`,
+    },
+    { ...dependencies, helm, hiding, startedMs, timed, temporaryDirectory: directory },
+    receipt,
+  )
+  receipt.liveSinceMs = clock.wallMs()
+  log.info(`Deployed: revision ${receipt.after?.revision ?? ''} of ${release} in ${namespace}`)
+  if (verifier) {
+    receipt.verified = await timed('verification', () => verifier.after()).catch(tellWayBack)
+  }
+
+  /** What cannot be verified stays deployed: the page may be slow to change, and the way back is the user's. */
+  function tellWayBack(error: unknown): never {
+    if (!(error instanceof Failure) || error.code !== 'verify-failed') throw error
+    const { message, advice, cause } = error
+    const back = deployed
+      ? `\`${rollbackCommand(release, deployed.revision, namespace)}\` goes back.`
+      : `\`helm uninstall ${release} -n ${namespace}\` takes it away.`
+    throw new Failure('verify-failed', message, { advice: `${advice} ${back}`, cause })
+  }
+
+  async function lookAtRelease(): Promise<ReleaseState> {
+    const state = await readRelease(helm, inputs, within).catch(explainCluster)
+    receipt.before = receipt.after = state.deployed
+    return state
+  }
+
+  function findChart({ deployed: current }: ReleaseState): Promise<ResolvedChart> {
+    const chartWithin = { signal, maxMs: chartMs }
+    return resolveChart(helm, workplace.chart, inputs.chartVersion, current, chartWithin)
+  }
+
+  function tellPlan({ deployed: current, newestRevision }: ReleaseState): void {
+    const never = newestRevision === 0 ? 'not installed yet' : 'never deployed'
+    const state = current ? `revision ${current.revision} is deployed` : never
+    log.info(`Release ${release} in ${namespace}: ${state}`)
+    const { name, version } = chart.identity
+    const was = current?.chart.version
+    const change = was === version ? ' (as deployed)' : was && ` (was ${clean(was, 80)})`
+    log.info(`Chart ${clean(name, 80)} ${clean(version, 80)}${change ?? ''}`)
+    if (!current) return
+    log.info(
+      inputs.existingValues === 'keep'
+        ? 'Values of the release: kept, below those of this run'
+        : 'Values of the release: forgotten, only those of this run count',
+    )
+  }
+
+  /** A label that no longer belongs to what is deployed would stay with the values that are kept. */
+  function dropsLabel(former: unknown): boolean {
+    const keeps = inputs.existingValues === 'keep' && !inputs.callerValues.setsVersion
+    return keeps && labelOf(former, valuesKey) !== undefined
+  }
+
+  async function prepareVerifier({ archive }: PodLink): Promise<Verifier | undefined> {
+    const { verifyUrl: url, helmTimeoutMs: timeoutMs } = inputs
+    if (!url || !archive) return undefined
+    const { createVerifier } = await import('../verify.ts')
+    const { file: archiveFile, sizeBytes: archiveBytes } = archive
+    const timeoutInput = 'helm-timeout-minutes'
+    return createVerifier({ url, archiveFile, archiveBytes, timeoutMs, timeoutInput }, dependencies)
+  }
+
+  async function timed<T>(step: HelmStep, work: () => Promise<T>): Promise<T> {
+    const stepStartedMs = clock.nowMs()
+    try {
+      return await work()
+    } finally {
+      receipt.stepMs.set(step, clock.nowMs() - stepStartedMs)
+    }
+  }
+}

@@ -1,0 +1,125 @@
+/** What Helm's errors mean for the user: recognised by their words, told in ours. */
+import { Failure, type FailureCode } from '../errors.ts'
+import { HelmError, slowMark } from './helm.ts'
+
+interface Cause {
+  readonly pattern: RegExp
+  readonly code: FailureCode
+  readonly what: string
+  readonly advice: string
+}
+
+const unreachable =
+  /cluster unreachable|connection refused|no such host|i\/o timeout|handshake timeout|connection reset|network is unreachable|proxyconnect|EOF$/i
+const untrusted = /x509:|tls: failed to verify|server gave HTTP response to HTTPS client/i
+const isSlow = new RegExp(`^${slowMark}$`)
+
+/** In order: an unreachable cluster is a wrapper of several others. */
+const clusterCauses: readonly Cause[] = [
+  {
+    pattern: untrusted,
+    code: 'tls',
+    what: 'The connection to the Kubernetes API was not trusted',
+    advice: 'Check `certificate-authority-data` and the address in the kubeconfig.',
+  },
+  {
+    pattern: /\bUnauthorized\b|asked for the client to provide credentials|getting credentials: /i,
+    code: 'auth',
+    what: 'The cluster did not accept the credentials of the kubeconfig',
+    advice:
+      'They may have expired, or the tool that gets them (an exec plugin) is not installed or not logged in on this runner.',
+  },
+  {
+    pattern: /cannot watch resource/i,
+    code: 'deploy-failed',
+    what: 'The account may not watch what it deploys, which Helm 4 does while it waits',
+    advice: 'Grant `watch` beside `get` and `list`; docs/helm.md lists the least Role.',
+  },
+  {
+    pattern: /\bis forbidden: User\b|\bcannot [a-z]+ resource\b/i,
+    code: 'forbidden',
+    what: 'The cluster refused the account of the kubeconfig',
+    advice: 'Grant what the message names; docs/helm.md lists the least Role.',
+  },
+  {
+    pattern: /namespaces? ".*" not found/i,
+    code: 'config',
+    what: 'The namespace does not exist',
+    advice: 'Check `namespace`, create it, or set `create-namespace: true`.',
+  },
+  {
+    pattern: /context ".*" does not exist|invalid configuration|error loading config file/i,
+    code: 'config',
+    what: 'The kubeconfig cannot be used',
+    advice: 'Check `kubeconfig` and `kube-context`.',
+  },
+  {
+    pattern: isSlow,
+    code: 'network',
+    what: 'The cluster gave no answer in time',
+    advice:
+      'Check the address in the kubeconfig and whether this runner may reach it (firewall, private endpoint, proxy). An exec plugin that waits for a login looks the same.',
+  },
+  {
+    pattern: unreachable,
+    code: 'network',
+    what: 'The cluster cannot be reached',
+    advice:
+      'Check the address in the kubeconfig, whether the cluster is up, and whether this runner may reach it (firewall, private endpoint, proxy).',
+  },
+]
+
+const chartCauses: readonly Cause[] = [
+  {
+    pattern: untrusted,
+    code: 'tls',
+    what: 'The connection to the chart repository was not trusted',
+    advice: 'Check its address; a private certificate authority has to be known to this runner.',
+  },
+  {
+    pattern: /\b40[13]\b|unauthorized|forbidden|denied/i,
+    code: 'auth',
+    what: 'The chart repository refused the credentials',
+    advice: 'Check `chart-username` and `chart-password`.',
+  },
+  {
+    pattern:
+      /not found|\b404\b|no chart version found|no chart name found|improper constraint|is not a valid chart repository|invalid reference|Chart\.yaml|validation:/i,
+    code: 'config',
+    what: 'There is no such chart',
+    advice: 'Check `chart`, `chart-version` and `chart-repository`.',
+  },
+  {
+    pattern: new RegExp(`${isSlow.source}|${unreachable.source}`, 'i'),
+    code: 'network',
+    what: 'The chart repository cannot be reached',
+    advice: 'Check its address, and whether this runner may reach it (firewall, proxy).',
+  },
+]
+
+/** The cause of an error of the cluster by Helm's own words; undefined when they say nothing that we know. */
+export function clusterCause(error: HelmError): Cause | undefined {
+  return clusterCauses.find(({ pattern }) => pattern.test(error.raw))
+}
+
+/** An error of Helm while it only asked the cluster, as a failure; anything else is thrown on. */
+export function explainCluster(error: unknown): never {
+  throw explained(error, clusterCauses, { code: 'deploy-failed', what: 'Helm failed' })
+}
+
+/** An error of Helm while it fetched a chart, as a failure; anything else is thrown on. */
+export function explainChart(error: unknown): never {
+  throw explained(error, chartCauses, { code: 'config', what: 'The chart cannot be read' })
+}
+
+function explained(
+  error: unknown,
+  causes: readonly Cause[],
+  unknown: { readonly code: FailureCode; readonly what: string },
+): unknown {
+  if (!(error instanceof HelmError)) return error
+  const cause = causes.find(({ pattern }) => pattern.test(error.raw))
+  const { code, what } = cause ?? unknown
+  const said = `${what}. \`${error.command}\` said: "${error.said}"`
+  return new Failure(code, said, { advice: cause?.advice, cause: error })
+}

@@ -1,0 +1,45 @@
+/** The values that are ours in a release: what a revision holds of them. */
+import { signedExpiryMs } from '../link.ts'
+import { formatUtc } from '../units.ts'
+
+/** What stands at the key of our values, dots nesting; undefined when there is no mapping. */
+function ownValuesIn(values: unknown, key: string): Readonly<Record<string, unknown>> | undefined {
+  let found: unknown = values
+  for (const part of key.split('.')) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, part)) return undefined
+    found = (found as Readonly<Record<string, unknown>>)[part]
+  }
+  return typeof found === 'object' && found !== null
+    ? (found as Readonly<Record<string, unknown>>)
+    : undefined
+}
+
+/** The version label that a revision was given; null, which took one away, is none. */
+export function labelOf(values: unknown, key: string): unknown {
+  return ownValuesIn(values, key)?.['version'] ?? undefined
+}
+
+/** `expired at …` when the presigned link that a revision was given has done so; undefined otherwise. */
+export function expiredLinkOf(values: unknown, key: string, nowMs: number): string | undefined {
+  const link = ownValuesIn(values, key)?.['bundleUrl']
+  const url = typeof link === 'string' ? URL.parse(link) : null
+  const expiresAtMs = url ? signedExpiryMs(url) : undefined
+  if (expiresAtMs === undefined || expiresAtMs > nowMs) return undefined
+  return `expired at ${formatUtc(expiresAtMs)}`
+}
+
+/** What is wrong with the values of the revision that this run has made; undefined when they are ours. */
+export function valuesProblem(
+  values: unknown,
+  key: string,
+  link: string,
+  version: string | undefined,
+): string | undefined {
+  const own = ownValuesIn(values, key)
+  if (own?.['bundleUrl'] !== link) return `does not hold the link of this run at ${key}.bundleUrl`
+  if (own['enabled'] !== true) return `does not hold true at ${key}.enabled`
+  if (version !== undefined && own['version'] !== version) {
+    return `does not hold the version of this run at ${key}.version`
+  }
+  return undefined
+}

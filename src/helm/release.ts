@@ -1,0 +1,70 @@
+/** The release: what is deployed now, whether it is locked, and the way back. Deployed is a status, not the last revision. */
+import { Failure } from '../errors.ts'
+import { clean } from '../text.ts'
+import type { ChartIdentity, Helm, Within } from './helm.ts'
+
+export interface ReleaseState {
+  /** The newest revision, whatever became of it; 0 when there is no release. */
+  readonly newestRevision: number
+  readonly deployed: DeployedRevision | undefined
+}
+
+export interface DeployedRevision {
+  readonly revision: number
+  readonly chart: ChartIdentity
+  /** As Helm writes it. */
+  readonly updated: string
+}
+
+/**
+ * Reads what there is of a release.
+ *
+ * @throws Failure `release-locked` when an operation has begun and not ended
+ */
+export async function readRelease(
+  helm: Helm,
+  { release, namespace }: { readonly release: string; readonly namespace: string },
+  within: Within,
+): Promise<ReleaseState> {
+  const status = await helm.status(within)
+  if (!status) return { newestRevision: 0, deployed: undefined }
+  const deployed = await readDeployed(helm, within)
+  if (status.status.startsWith('pending-')) {
+    const since = clean(status.lastDeployed, 60)
+    const what = `Release ${release} is locked: its revision ${status.revision} is ${clean(status.status, 40)} since ${since}.`
+    throw lockedRelease(what, release, namespace, deployed)
+  }
+  return { newestRevision: status.revision, deployed }
+}
+
+/** The newest revision with the status `deployed`; undefined when there is none. */
+export async function readDeployed(
+  helm: Helm,
+  within: Within,
+): Promise<DeployedRevision | undefined> {
+  const found = (await helm.history(within)).find(({ status }) => status === 'deployed')
+  if (!found) return undefined
+  const { revision, updated } = found
+  return { revision, updated, chart: await helm.chartOf(revision, within) }
+}
+
+/** A release that another operation holds, with the command that frees it. */
+export function lockedRelease(
+  what: string,
+  release: string,
+  namespace: string,
+  deployed: DeployedRevision | undefined,
+): Failure {
+  // Never a rollback to a half install: it would be marked as deployed.
+  const command = deployed
+    ? rollbackCommand(release, deployed.revision, namespace)
+    : `helm uninstall ${release} -n ${namespace}`
+  return new Failure('release-locked', what, {
+    advice: `Only if no other run is deploying this release: \`${command}\` frees it. Then run this step again.`,
+  })
+}
+
+/** The command that goes back to a revision. */
+export function rollbackCommand(release: string, revision: number, namespace: string): string {
+  return `helm rollback ${release} ${revision} -n ${namespace} --wait`
+}

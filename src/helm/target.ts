@@ -1,0 +1,90 @@
+/** What is to be deployed over what: the chart, its version, and the release as it is. */
+import path from 'node:path'
+import { parse } from 'yaml'
+import { Failure } from '../errors.ts'
+import { clean } from '../text.ts'
+import { type ChartReference, chartArguments, hasVersions } from './chart.ts'
+import { explainChart } from './explain.ts'
+import type { ChartIdentity, Helm, Within } from './helm.ts'
+import type { DeployedRevision } from './release.ts'
+
+export interface ResolvedChart {
+  readonly identity: ChartIdentity
+  /** For `helm upgrade`, with the version that was found, so that nothing newer slips in between. */
+  readonly arguments: readonly string[]
+}
+
+/**
+ * Finds the chart and its version: the one asked for, else the one that is deployed.
+ *
+ * @throws Failure `config` when there is no such chart, when the first install of a chart says no version,
+ *   and when the release was deployed from another chart
+ */
+export async function resolveChart(
+  helm: Helm,
+  chart: ChartReference,
+  wantedVersion: string | undefined,
+  deployed: DeployedRevision | undefined,
+  within: Within,
+): Promise<ResolvedChart> {
+  const choosable = hasVersions(chart)
+  const version = wantedVersion ?? (choosable ? deployed?.chart.version : undefined)
+  if (choosable) {
+    assertSameChart(nameOf(chart), deployed)
+    if (version === undefined) {
+      throw new Failure(
+        'config',
+        '`chart-version` is missing: nothing is deployed yet whose version could be kept.',
+        { advice: 'Set `chart-version` for the first install. Later runs keep what is deployed.' },
+      )
+    }
+  }
+  const identity = readIdentity(
+    await helm
+      .showChart(chartArguments(chart, version), within)
+      .catch(keptVersionIsGone)
+      .catch(explainChart),
+  )
+  assertSameChart(identity.name, deployed)
+  return { identity, arguments: chartArguments(chart, identity.version) }
+
+  function keptVersionIsGone(error: unknown): never {
+    const kept = choosable && wantedVersion === undefined
+    if (kept && Error.isError(error) && /not found|no chart version/i.test(error.message)) {
+      throw new Failure(
+        'config',
+        `Version ${version ?? ''} of the chart, which is deployed and would be kept, is not in its repository any more.`,
+        { advice: 'Set `chart-version` to one that is there.', cause: error },
+      )
+    }
+    throw error
+  }
+}
+
+/** The last part of a name or an address: Helm wants it to be the name of the chart. */
+function nameOf(chart: ChartReference): string {
+  const name = chart.kind === 'oci' ? chart.url : chart.kind === 'path' ? chart.path : chart.name
+  return path.posix.basename(name)
+}
+
+function assertSameChart(name: string, deployed: DeployedRevision | undefined): void {
+  if (!deployed || deployed.chart.name === name) return
+  throw new Failure(
+    'config',
+    `The release was deployed from the chart ${clean(deployed.chart.name, 100)}, not from ${clean(name, 100)}.`,
+    { advice: 'Check `release`, `namespace` and `chart`: one of them names something else.' },
+  )
+}
+
+/** What `helm show chart` prints; Helm 4 puts the progress of a pull in front, which is a mapping too. */
+function readIdentity(shown: string): ChartIdentity {
+  let chart: unknown
+  try {
+    chart = parse(shown)
+  } catch (cause) {
+    throw new Failure('config', 'The Chart.yaml of the chart is not YAML.', { cause })
+  }
+  const { name, version } = (chart ?? {}) as Record<string, unknown>
+  if (typeof name === 'string' && typeof version === 'string') return { name, version }
+  throw new Failure('config', 'The Chart.yaml of the chart lacks its name or its version.')
+}

@@ -1,0 +1,217 @@
+/** Workloads: whether they are ready, in our own judgement, and what their pods say when they are not. */
+
+/** A workload whose pods Helm waits for. */
+export interface Workload {
+  readonly kind: 'Deployment' | 'StatefulSet' | 'DaemonSet'
+  readonly name: string
+  /** Pods that there should be. */
+  readonly desired: number
+  /** Of those, as the newest revision wants them; what must not be updated counts as updated. */
+  readonly updated: number
+  readonly ready: number
+  readonly isReady: boolean
+  readonly pods: readonly Pod[]
+}
+
+export interface Pod {
+  readonly name: string
+  readonly isReady: boolean
+  /** Why it is not ready, in the words of the cluster, which may hold secrets. */
+  readonly reasons: readonly string[]
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * The workloads of a release with their pods, from the live objects of `helm status`. Helm 3 calls a Deployment
+ * of one replica deployed while nothing runs, hence a judgement of our own (helm.md, rule 3): the controller
+ * has seen the newest generation, and updated, ready and available are what is desired.
+ */
+export function workloadsOf(resources: Readonly<Record<string, unknown>>): readonly Workload[] {
+  const all = Object.entries(resources).flatMap(([key, objects]) => {
+    const kind = /([A-Za-z]+)(?:\(related\))?$/.exec(key)?.[1] ?? ''
+    return flatten(objects).map((object) => ({ kind, object }))
+  })
+  const pods = all.flatMap(({ kind, object }) => (kind === 'Pod' ? [object] : []))
+  return all.flatMap(({ kind, object }) => {
+    if (kind !== 'Deployment' && kind !== 'StatefulSet' && kind !== 'DaemonSet') return []
+    const name = text(at(object, 'metadata', 'name'))
+    const { desired, updated, ready, available } = numbersOf(kind, object)
+    const generation = number(at(object, 'metadata', 'generation'))
+    const isCurrent = number(at(object, 'status', 'observedGeneration')) >= generation
+    const own = pods.filter((pod) => isOwnedBy(pod, kind, name)).map(toPod)
+    return [
+      {
+        kind,
+        name,
+        desired,
+        updated,
+        ready,
+        isReady: isCurrent && updated >= desired && ready === desired && available === desired,
+        pods: own,
+      },
+    ]
+  })
+}
+
+function numbersOf(kind: Workload['kind'], object: Fields) {
+  const status = (name: string) => number(at(object, 'status', name))
+  const strategy = text(at(object, 'spec', 'updateStrategy', 'type'))
+  if (kind === 'DaemonSet') {
+    const desired = status('desiredNumberScheduled')
+    return {
+      desired,
+      // With OnDelete the pods change when somebody deletes them: nothing to wait for.
+      updated: strategy === 'OnDelete' ? desired : status('updatedNumberScheduled'),
+      ready: status('numberReady'),
+      available: status('numberAvailable'),
+    }
+  }
+  const replicas = at(object, 'spec', 'replicas')
+  const desired = typeof replicas === 'number' ? replicas : 1
+  // A partition keeps the pods below it as they are.
+  const kept = number(at(object, 'spec', 'updateStrategy', 'rollingUpdate', 'partition'))
+  return {
+    desired,
+    updated: strategy === 'OnDelete' ? desired : status('updatedReplicas') + kept,
+    ready: status('readyReplicas'),
+    available: status('availableReplicas'),
+  }
+}
+
+function isOwnedBy(pod: Fields, kind: Workload['kind'], name: string): boolean {
+  const owners = at(pod, 'metadata', 'ownerReferences')
+  return (Array.isArray(owners) ? (owners as Fields[]) : []).some((owner) => {
+    const ownerName = text(owner['name'])
+    if (kind !== 'Deployment') return owner['kind'] === kind && ownerName === name
+    // A ReplicaSet is named after its Deployment and the hash of its pods.
+    return owner['kind'] === 'ReplicaSet' && ownerName.replace(/-[a-z0-9]+$/, '') === name
+  })
+}
+
+function toPod(pod: Fields): Pod {
+  const conditions = list(at(pod, 'status', 'conditions'))
+  const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
+  return {
+    name: text(at(pod, 'metadata', 'name')),
+    isReady,
+    reasons: isReady ? [] : reasonsOf(pod, conditions),
+  }
+}
+
+/** Unschedulable, and what each container that does not run waits for or ended with; init containers too. */
+function reasonsOf(pod: Fields, conditions: readonly Fields[]): string[] {
+  const unscheduled = conditions
+    .filter(({ type, status }) => type === 'PodScheduled' && status === 'False')
+    .map(({ reason, message }) => joined(reason, message))
+  const failed = joined(at(pod, 'status', 'reason'), at(pod, 'status', 'message'))
+  const containers = [
+    ...list(at(pod, 'status', 'initContainerStatuses')),
+    ...list(at(pod, 'status', 'containerStatuses')),
+  ].flatMap((container) => {
+    if (container['ready'] === true) return []
+    const name = text(container['name'])
+    const waiting = joinedState(at(container, 'state', 'waiting'))
+    const terminated = joinedState(at(container, 'state', 'terminated'))
+    const before = joinedState(at(container, 'lastState', 'terminated'))
+    return [
+      ...(waiting === '' ? [] : [`${name}: ${waiting}`]),
+      ...(terminated === '' ? [] : [`${name} ended: ${terminated}`]),
+      ...(before === '' ? [] : [`${name} ended before: ${before}`]),
+    ]
+  })
+  return [...unscheduled, ...(failed === '' ? [] : [failed]), ...containers]
+}
+
+function joinedState(state: unknown): string {
+  if (!isFields(state)) return ''
+  const { reason, message, exitCode } = state
+  if (reason === 'Completed') return ''
+  const code = typeof exitCode === 'number' ? `exit code ${exitCode}` : undefined
+  return joined(reason, code, message)
+}
+
+function joined(...parts: readonly unknown[]): string {
+  return parts.filter((part) => typeof part === 'string' && part !== '').join(', ')
+}
+
+/** The workloads in a few words for a line of the log. */
+export function describeWorkloads(
+  workloads: readonly Workload[],
+  tell: (text: string, maxLength: number) => string,
+): string {
+  const waiting = workloads.filter(({ isReady }) => !isReady)
+  if (workloads.length === 0) return 'no workload to wait for'
+  if (waiting.length === 0) {
+    return workloads.map((workload) => `${nameOf(workload, tell)} ${countOf(workload)}`).join(' · ')
+  }
+  return waiting
+    .map((workload) => {
+      const reason = workload.pods.flatMap(({ reasons }) => reasons)[0]
+      const why = reason === undefined ? '' : ` (${tell(reason, 160)})`
+      return `${nameOf(workload, tell)} ${countOf(workload)}${why}`
+    })
+    .join(' · ')
+}
+
+/** What keeps workloads from being ready: a line for each, followed by one for each reason of its pods. */
+export function reasonsOfWorkloads(
+  workloads: readonly Workload[],
+  tell: (text: string, maxLength: number) => string,
+): readonly string[] {
+  return workloads
+    .filter(({ isReady }) => !isReady)
+    .flatMap((workload) => {
+      const pods = workload.pods.filter(({ isReady }) => !isReady)
+      const reasons = pods.flatMap(({ name, reasons }) =>
+        reasons.map((reason) => `pod ${tell(name, 80)}: ${tell(reason, 300)}`),
+      )
+      const shown = reasons.slice(0, maxReasons)
+      const more = reasons.length - shown.length
+      return [
+        `${nameOf(workload, tell)}: ${countOf(workload)}`,
+        ...shown,
+        ...(more > 0 ? [`and ${more} more of its pods`] : []),
+      ]
+    })
+}
+
+const maxReasons = 5
+
+function nameOf({ kind, name }: Workload, tell: (text: string, maxLength: number) => string) {
+  return `${kind} ${tell(name, 80)}`
+}
+
+/** While pods of the former revision are ready, it is the update that is waited for. */
+function countOf({ ready, updated, desired }: Workload): string {
+  return updated < desired ? `${updated} of ${desired} updated` : `${ready} of ${desired} ready`
+}
+
+/** Objects, also those inside lists. */
+function flatten(objects: unknown): Fields[] {
+  return list(objects).flatMap((object) =>
+    Array.isArray(object['items']) ? list(object['items']) : [object],
+  )
+}
+
+function list(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.filter(isFields) : []
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null
+}
+
+function at(object: unknown, ...names: readonly string[]): unknown {
+  let value: unknown = object
+  for (const name of names) value = isFields(value) ? value[name] : undefined
+  return value
+}
+
+function number(value: unknown): number {
+  return typeof value === 'number' ? value : 0
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

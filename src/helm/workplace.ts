@@ -1,0 +1,181 @@
+/** Where Helm works: a private directory with what it may read, an environment without our inputs, a login. */
+import path from 'node:path'
+import { deadlineIn } from '../clock.ts'
+import type { Disk } from '../disk.ts'
+import type { Log } from '../log.ts'
+import type { Environment } from '../runner.ts'
+import { count } from '../units.ts'
+import {
+  type ChartCredentials,
+  type ChartReference,
+  loginCommand,
+  privateHelmEnvironment,
+} from './chart.ts'
+import { explainChart } from './explain.ts'
+import { type Helm, createHelm } from './helm.ts'
+import type { Hiding } from './hide.ts'
+import type { HelmInputs } from './inputs.ts'
+import { type FindHelmDependencies, type InstalledHelm, findHelm } from './installation.ts'
+import { ambientCluster } from './kubeconfig.ts'
+import type { RunCommand } from './process.ts'
+
+export interface WorkplaceDependencies extends Omit<
+  FindHelmDependencies,
+  'environment' | 'deadline'
+> {
+  readonly environment: Environment
+  readonly homeDirectory: string
+  /** Where relative paths begin. */
+  readonly workspace: string
+  readonly disk: Disk
+  readonly log: Log
+  readonly runCommand: RunCommand
+  readonly hiding: Hiding
+  /** Makes the runner hide a value from now on. */
+  readonly mask: (secret: string) => void
+}
+
+export interface Workplace {
+  readonly helm: Helm
+  readonly installed: InstalledHelm
+  /** The chart as Helm knows it after a login. */
+  readonly chart: ChartReference
+  /** The caller's, absolute, in order. */
+  readonly valuesFiles: readonly string[]
+  /** Only its owner can enter it; removed by `close`, and at the end of the process. */
+  readonly directory: string
+  close(): void
+}
+
+const findHelmMs = 5 * 60_000
+const loginMs = 45_000
+
+/**
+ * Prepares everything that Helm needs, so that what is wrong with it is told before anything is asked of the
+ * service or the cluster.
+ *
+ * @throws Failure, see errors.ts
+ */
+export async function prepareWorkplace(
+  inputs: HelmInputs,
+  dependencies: WorkplaceDependencies,
+): Promise<Workplace> {
+  const { disk, log, hiding, signal } = dependencies
+  const directory = disk.makePrivateDirectory(dependencies.temporaryDirectory)
+  const close = () => {
+    disk.remove(directory)
+  }
+  try {
+    const isOwnCluster = inputs.kubeconfig === undefined
+    const inherited = environmentOfHelm(dependencies.environment, isOwnCluster)
+    const environment = { ...inherited, ...(await cluster()) }
+    const installed = await findHelm(inputs.helmVersion, {
+      ...dependencies,
+      environment,
+      deadline: deadlineIn(Math.min(findHelmMs, inputs.timeoutMs), dependencies.clock),
+    })
+    log.info(`Helm ${installed.version}`)
+
+    const { chart, chartCredentials } = inputs
+    const login = chartCredentials && loginCommand(chart, chartCredentials, installed.major)
+    const files = login ? privateHelmEnvironment(makeDirectory('registry'), disk) : {}
+    const helm = createHelm({
+      run: dependencies.runCommand,
+      file: installed.file,
+      major: installed.major,
+      environment: { ...environment, ...files },
+      directory: makeDirectory('empty'),
+      release: inputs.release,
+      namespace: inputs.namespace,
+      kubeContext: inputs.kubeContext,
+      hiding,
+    })
+    if (chartCredentials) hide(secretsOf(chartCredentials))
+    if (login) await helm.login(login, { signal, maxMs: loginMs }).catch(explainChart)
+    return {
+      helm,
+      installed,
+      chart: login?.chart ?? chart,
+      valuesFiles: [...inputs.callerValues.files, ...valuesOfText()],
+      directory,
+      close,
+    }
+  } catch (error) {
+    close()
+    throw error
+  }
+
+  /** The variables that lead to the cluster. */
+  async function cluster(): Promise<Record<string, string>> {
+    if (inputs.kubeconfig) {
+      hide(inputs.kubeconfig.secrets)
+      return { KUBECONFIG: write('kubeconfig', inputs.kubeconfig.text) }
+    }
+    const { environment, homeDirectory: home, workspace } = dependencies
+    const found = await ambientCluster(environment, inputs.kubeContext, { disk, workspace, home })
+    switch (found.kind) {
+      case 'pod':
+        log.info("Cluster: the runner's own")
+        return {}
+      case 'variables':
+        log.info('Cluster: by the HELM_KUBE variables of this machine')
+        return {}
+      case 'files':
+        hide(found.secrets)
+        log.info(
+          `Cluster: by the kubeconfig of this machine (${count(found.files.length, 'file')})`,
+        )
+        // Absolute, since Helm works in a directory of its own.
+        return { KUBECONFIG: found.files.join(path.delimiter) }
+    }
+  }
+
+  function hide(secrets: readonly string[]): void {
+    for (const secret of secrets) {
+      dependencies.mask(secret)
+      hiding.add(secret)
+    }
+  }
+
+  function valuesOfText(): string[] {
+    const { text } = inputs.callerValues
+    return text === undefined ? [] : [write('values.yaml', text)]
+  }
+
+  function write(name: string, text: string): string {
+    const target = path.join(directory, name)
+    const file = disk.create(target, 0o600)
+    try {
+      file.write(Buffer.from(text))
+    } finally {
+      file.close()
+    }
+    return target
+  }
+
+  function makeDirectory(name: string): string {
+    const target = path.join(directory, name)
+    disk.makeDirectory(target)
+    return target
+  }
+}
+
+/**
+ * Everything but the inputs of this step, among them the key; no debugging, which prints values; and nothing
+ * that would lead past a given kubeconfig (`HELM_KUBEAPISERVER` and its kin win over it).
+ */
+function environmentOfHelm(
+  environment: Environment,
+  keepsCluster: boolean,
+): Record<string, string> {
+  const dropped = keepsCluster ? /^INPUT_/i : /^(?:INPUT_|HELM_KUBE)/i
+  const kept = Object.entries(environment).flatMap(([name, value]) =>
+    value === undefined || dropped.test(name) ? [] : [[name, value] as const],
+  )
+  return { ...Object.fromEntries(kept), HELM_DEBUG: 'false' }
+}
+
+/** The password, also as Helm sends it and keeps it (RFC 7617). */
+function secretsOf({ username, password }: ChartCredentials): string[] {
+  return [password, Buffer.from(`${username}:${password}`).toString('base64')]
+}

@@ -1,6 +1,6 @@
 /**
  * `npm run docs`: writes what the documentation takes from elsewhere, so that it cannot differ: the tables
- * of inputs and outputs from `action.yml`, and the name of the repository from `package.json`. With
+ * of inputs, secrets and outputs from the actions and the reusable workflows, and the name of the repository from `package.json`. With
  * `--check` nothing is written; files that are not fresh are named, and the exit code is 1.
  */
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
@@ -8,46 +8,27 @@ import path from 'node:path'
 import process from 'node:process'
 import { parse } from 'yaml'
 
-interface ActionManifest {
-  readonly inputs: Record<string, Input>
-  readonly outputs: Record<string, Output>
+/** Of an action, or below `workflow_call` of a reusable workflow. */
+interface Interface {
+  readonly inputs?: Readonly<Record<string, Entry>>
+  readonly secrets?: Readonly<Record<string, Entry>>
+  readonly outputs?: Readonly<Record<string, Entry>>
 }
 
-interface Input {
+interface Entry {
   readonly description: string
   readonly required?: boolean
-  readonly default?: string
-}
-
-interface Output {
-  readonly description: string
+  readonly default?: string | boolean
 }
 
 const root = path.resolve(import.meta.dirname, '..')
-const manifest = parse(readText('action.yml')) as ActionManifest
 const { repository } = JSON.parse(readText('package.json')) as { repository: string }
 const slug = repository.replace(/^github:/, '')
-
-const tables: Readonly<Record<string, string>> = {
-  inputs: table(
-    ['Input', 'Required', 'Default', 'Description'],
-    Object.entries(manifest.inputs).map(([name, input]) => [
-      code(name),
-      input.required ? 'yes' : 'no',
-      input.default === undefined ? '' : code(input.default),
-      input.description,
-    ]),
-  ),
-  outputs: table(
-    ['Output', 'Description'],
-    Object.entries(manifest.outputs).map(([name, output]) => [code(name), output.description]),
-  ),
-}
 
 const check = process.argv.slice(2).includes('--check')
 for (const file of documents()) {
   const before = readText(file)
-  const after = withRepository(file === 'README.md' ? withTables(before) : before)
+  const after = withRepository(withTables(before))
   if (after === before) continue
   if (check) {
     console.error(`${file} is not fresh: run "npm run docs" and commit the result.`)
@@ -68,14 +49,51 @@ function documents(): string[] {
   )
 }
 
-/** Replaces what stands between `<!-- name: … -->` and `<!-- name end -->`. */
+/** Fills what stands between `<!-- inputs of FILE: … -->` and `<!-- end -->`, as for secrets and outputs. */
 function withTables(text: string): string {
-  return Object.entries(tables).reduce((result, [name, content]) => {
-    const region = new RegExp(`(<!-- ${name}: [^\\n]*-->\\n)[^]*?(<!-- ${name} end -->)`)
-    if (!region.test(result)) throw new Error(`README.md has no place for the table of ${name}`)
-    // By a function: in a replacement string, `$` would have a meaning.
-    return result.replace(region, (_, begin: string, end: string) => begin + content + end)
-  }, text)
+  const region = /(<!-- (inputs|secrets|outputs) of (\S+): [^\n]*-->\n)[^]*?(<!-- end -->)/g
+  return text.replace(
+    region,
+    (_, begin: string, kind: keyof Interface, file: string, end: string) => {
+      const entries = Object.entries(interfaceOf(file)[kind] ?? {})
+      return begin + (kind === 'outputs' ? outputTable(entries) : inputTable(kind, entries)) + end
+    },
+  )
+}
+
+function interfaceOf(file: string): Interface {
+  const content = parse(readText(file)) as Interface & { on?: { workflow_call: Interface } }
+  return content.on?.workflow_call ?? content
+}
+
+function inputTable(
+  kind: 'inputs' | 'secrets',
+  entries: readonly (readonly [string, Entry])[],
+): string {
+  const isRequired = ({ required }: Entry) => (required ? 'yes' : 'no')
+  if (kind === 'secrets') {
+    return table(
+      ['Secret', 'Required', 'Description'],
+      entries.map(([name, secret]) => [code(name), isRequired(secret), secret.description]),
+    )
+  }
+  return table(
+    ['Input', 'Required', 'Default', 'Description'],
+    entries.map(([name, input]) => [
+      code(name),
+      isRequired(input),
+      // In a workflow every input has a default, and an empty one says nothing.
+      input.default === undefined || input.default === '' ? '' : code(String(input.default)),
+      input.description,
+    ]),
+  )
+}
+
+function outputTable(entries: readonly (readonly [string, Entry])[]): string {
+  return table(
+    ['Output', 'Description'],
+    entries.map(([name, { description }]) => [code(name), description]),
+  )
 }
 
 /** Whoever owned the repository when the text was written, it names the owner of today. */

@@ -7,7 +7,8 @@ import { describe, expect, test } from '@jest/globals'
 import { marked } from 'marked'
 import { parse } from 'yaml'
 import { defaultLimits } from '../src/archive.ts'
-import { failureCodes } from '../src/errors.ts'
+import { deployFailureCodes, failureCodes } from '../src/errors.ts'
+import { helmInputNames } from '../src/helm/inputs.ts'
 import { type InputName, inputNames, readInputs } from '../src/inputs.ts'
 import { outputNames } from '../src/outputs.ts'
 import { places } from './support/places.ts'
@@ -20,6 +21,12 @@ const manifest = parse(readText('action.yml')) as {
   outputs: Record<string, { description: string }>
   runs: { using: string; main: string }
 }
+const helm = parse(readText('helm/action.yml')) as typeof manifest
+const workflow = (
+  parse(readText('.github/workflows/export-and-deploy.yml')) as {
+    on: { workflow_call: Record<'inputs' | 'secrets', Record<string, { required?: boolean }>> }
+  }
+).on.workflow_call
 const project = JSON.parse(readText('package.json')) as {
   repository: string
   scripts: Record<string, string>
@@ -31,8 +38,7 @@ const sourceFiles = readdirSync(path.join(root, 'src'), { recursive: true, encod
   .filter((name) => name.endsWith('.ts'))
   .map((name) => `src/${name}`)
 const slug = project.repository.replace('github:', '')
-const readme = readText('README.md')
-const blocks = marked.lexer(readme)
+const readme = marked.lexer(readText('README.md'))
 const documents = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'].concat(
   existsSync(path.join(root, 'docs'))
     ? readdirSync(path.join(root, 'docs')).map((name) => `docs/${name}`)
@@ -75,6 +81,11 @@ describe('action.yml', () => {
   })
 })
 
+test('docs/helm.md has the failure codes that deploying adds', () => {
+  const document = marked.lexer(readText('docs/helm.md'))
+  expect(firstColumn('failureCode', document)).toEqual(deployFailureCodes)
+})
+
 describe('README', () => {
   test('has the inputs of action.yml in its table', () => {
     expect(firstColumn('Input')).toEqual(inputNames)
@@ -93,42 +104,62 @@ describe('README', () => {
     const { status, stderr } = spawnSync(process.execPath, check, { encoding: 'utf8' })
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   })
+})
 
-  const examples = blocks.flatMap((block) =>
-    block.type === 'code' && block.lang === 'yaml' ? [block.text as string] : [],
-  )
+const examples = ['README.md', 'docs/helm.md'].flatMap((file) =>
+  marked
+    .lexer(readText(file))
+    .flatMap((block) =>
+      block.type === 'code' && block.lang === 'yaml' ? [block.text as string] : [],
+    ),
+)
 
-  test('has examples', () => {
-    expect(examples.length).toBeGreaterThan(4)
+/** What an example may use, and what it has to be given. */
+const usable: Readonly<Record<string, { inputs: readonly string[]; required: readonly string[] }>> =
+  {
+    [`${slug}@v1`]: { inputs: inputNames, required: ['api-key', 'base-url'] },
+    [`${slug}/helm@v1`]: { inputs: helmInputNames, required: requiredOf(helm.inputs) },
+    [`${slug}/.github/workflows/export-and-deploy.yml@v1`]: {
+      inputs: Object.keys(workflow.inputs),
+      required: requiredOf(workflow.inputs),
+    },
+  }
+
+describe('the examples of README and docs', () => {
+  test('use everything that there is to use', () => {
+    for (const name of Object.keys(usable)) expect(examples.join('\n')).toContain(`uses: ${name}`)
   })
 
-  test.each(examples)('has an example that works: %s', (example) => {
-    const steps = stepsIn(parse(example, { strict: true }))
-    for (const { uses, with: inputs = {} } of steps) {
-      if (uses === undefined) continue
-      expect(uses).toBe(`${slug}@v1`)
-      expect(inputNames).toEqual(expect.arrayContaining(Object.keys(inputs)))
-      expect(Object.keys(inputs)).toEqual(expect.arrayContaining(['api-key', 'base-url']))
+  test.each(examples)('work: %s', (example) => {
+    const content: unknown = parse(example, { strict: true })
+    const steps = stepsIn(content)
+    for (const { uses, with: inputs = {}, secrets = {} } of steps) {
+      if (uses === undefined || /^actions\/[\w-]+@[0-9a-f]{40}$/.test(uses)) continue
+      const names = Object.keys(inputs)
+      expect(Object.keys(usable)).toContain(uses)
+      expect(usable[uses]?.inputs).toEqual(expect.arrayContaining(names))
+      expect(names).toEqual(expect.arrayContaining([...(usable[uses]?.required ?? [])]))
       expect('domain' in inputs || 'job-id' in inputs).toBe(true)
+      expect(Object.keys(workflow.secrets)).toEqual(expect.arrayContaining(Object.keys(secrets)))
     }
     const ids = steps.flatMap(({ uses, id }) => (uses === undefined ? [] : [id]))
     for (const [, id, output] of example.matchAll(/\bsteps\.([\w-]+)\.outputs\.([\w-]+)/g)) {
       expect(outputNames).toContain(output)
-      if (ids.length > 0) expect(ids).toContain(id)
+      if (ids.some(Boolean)) expect(ids).toContain(id)
     }
     for (const [, job, output] of example.matchAll(/\bneeds\.([\w-]+)\.outputs\.([\w-]+)/g)) {
-      const workflow = parse(example) as { jobs: Record<string, { outputs: object }> }
-      expect(Object.keys(workflow.jobs[job ?? '']?.outputs ?? {})).toContain(output)
+      const { jobs } = content as { jobs: Record<string, { outputs: object }> }
+      expect(Object.keys(jobs[job ?? '']?.outputs ?? {})).toContain(output)
     }
   })
 
   const scripts = examples.flatMap((example) => stepsIn(parse(example)).map(({ run }) => run))
 
-  test('puts no expression into a script', () => {
+  test('put no expression into a script', () => {
     expect(scripts.filter((script) => script?.includes('${{'))).toEqual([])
   })
 
-  test('passes the link to Helm in a file, not on the command line', () => {
+  test('pass the link to Helm in a file, not on the command line', () => {
     const upgrades = scripts.filter((script) => script?.includes('helm upgrade'))
     expect(upgrades.length).toBeGreaterThan(0)
     expect(upgrades.filter((script) => !script?.includes('-f "$VALUES_FILE"'))).toEqual([])
@@ -214,8 +245,8 @@ test('the product names no vendor', () => {
   expect(files.filter((file) => /mintlify|\bmint_/i.test(readText(file)))).toEqual([])
 })
 
-/** The names in the first column of the README's table with that heading, without their backquotes. */
-function firstColumn(heading: string): string[] {
+/** The names in the first column of the table with that heading, without their backquotes. */
+function firstColumn(heading: string, blocks = readme): string[] {
   for (const block of blocks) {
     if (block.type !== 'table') continue
     const { header, rows } = block as { header: { text: string }[]; rows: { text: string }[][] }
@@ -230,11 +261,16 @@ interface Step {
   readonly uses?: string
   readonly run?: string
   readonly with?: Readonly<Record<string, unknown>>
+  readonly secrets?: Readonly<Record<string, unknown>>
 }
 
-/** The steps in an example, which is a workflow, a job or a list of steps. */
+/** The steps in an example, which is a workflow, a job or a list of steps; a job that calls a workflow is one. */
 function stepsIn(value: unknown): Step[] {
   if (typeof value !== 'object' || value === null) return []
   if ('uses' in value || 'run' in value) return [value as Step]
   return Object.values(value).flatMap(stepsIn)
+}
+
+function requiredOf(inputs: Readonly<Record<string, { readonly required?: boolean }>>): string[] {
+  return Object.entries(inputs).flatMap(([name, { required }]) => (required ? [name] : []))
 }

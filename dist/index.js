@@ -31166,7 +31166,7 @@ function describe(error) {
 
 /***/ }),
 
-/***/ 4628:
+/***/ 1489:
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -31771,8 +31771,6 @@ function parseValuesBundleUrl(text) {
     throw new Problem(`\`values-bundle-url\` is not an http address in printable ASCII ("${(0,src_text/* clean */.uH)(text, 200)}").`);
 }
 
-// EXTERNAL MODULE: ./src/network.ts
-var src_network = __nccwpck_require__(9473);
 ;// CONCATENATED MODULE: ./src/outputs.ts
 /** Every output; `action.yml` declares the same. */
 const outputNames = [
@@ -31855,6 +31853,23 @@ function toOutlook({ code }, { jobId, job }) {
         ? `Export job ${jobId} has completed and stays available.`
         : `Export job ${jobId} keeps running on the service.`;
     return { jobId, text };
+}
+
+// EXTERNAL MODULE: ./src/network.ts
+var src_network = __nccwpck_require__(9473);
+;// CONCATENATED MODULE: ./src/route.ts
+
+
+/** Lines that say where the Admin API is and through which proxy; a proxy that cannot be used is warned about. */
+function routeLines(baseUrl, environment, log) {
+    const route = (0,src_network/* routeTo */.Bv)(baseUrl, environment);
+    if (route.via === 'unusable-proxy') {
+        log.warning('The proxy variable of the environment (HTTPS_PROXY or HTTP_PROXY) is not an http address: requests may pass it by, or fail.');
+    }
+    return [
+        `Admin API: ${baseUrl.host}${baseUrl.pathname === '/' ? '' : (0,src_text/* clean */.uH)(baseUrl.pathname)}`,
+        route.via === 'proxy' ? `Proxy: ${route.proxyHost}` : 'Proxy: none',
+    ];
 }
 
 ;// CONCATENATED MODULE: ./src/agent-job.ts
@@ -32842,15 +32857,10 @@ function createExportAction(dependencies) {
         };
     }
     function logInputs(known) {
-        const route = (0,src_network/* routeTo */.Bv)(known.baseUrl, environment);
-        if (route.via === 'unusable-proxy') {
-            runner.warning('The proxy variable of the environment (HTTPS_PROXY or HTTP_PROXY) is not an http address: requests may pass it by, or fail.');
-        }
         const { baseUrl, domain, jobId, version, paths, timeoutMs, pollIntervalMs, agentJob } = known;
         const { bundleFile, siteDirectory, chartValues } = known.delivery;
         const lines = [
-            `Admin API: ${baseUrl.host}${baseUrl.pathname === '/' ? '' : (0,src_text/* clean */.uH)(baseUrl.pathname)}`,
-            route.via === 'proxy' ? `Proxy: ${route.proxyHost}` : 'Proxy: none',
+            ...routeLines(baseUrl, environment, runner),
             domain && `Domain: ${domain}`,
             jobId && `Attach to job: ${jobId}`,
             version && `Version: ${(0,src_text/* clean */.uH)(version)}`,
@@ -33005,7 +33015,7 @@ function secretsOf(url) {
 
 __nccwpck_require__.a(module, async (__webpack_handle_async_dependencies__, __webpack_async_result__) => { try {
 /* harmony import */ var _entry_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8782);
-/* harmony import */ var _export_action_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4628);
+/* harmony import */ var _export_action_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1489);
 /* harmony import */ var _pull_request_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(5964);
 /** The entry of the export action. */
 

@@ -3,7 +3,7 @@
  * licences of everything in it. ncc's own list leaves out what only the first chunk uses as soon as there are several.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
@@ -24,14 +24,17 @@ const dist = path.resolve(root, process.argv[2] ?? 'dist')
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'build-'))
 try {
-  rmSync(dist, { recursive: true, force: true })
+  const built = path.join(scratch, 'dist')
   for (const { entry, folder } of actions) {
-    const target = path.join(dist, folder)
+    const target = path.join(built, folder)
     const statsFile = path.join(scratch, 'stats.json')
     bundle(entry, target, statsFile)
     const stats = JSON.parse(readFileSync(statsFile, 'utf8')) as WebpackModule
     writeFileSync(path.join(target, 'licenses.txt'), licences([...packagesOf(stats)].sort()))
   }
+  // What was there stays until all is built.
+  rmSync(dist, { recursive: true, force: true })
+  cpSync(built, dist, { recursive: true })
 } finally {
   rmSync(scratch, { recursive: true })
 }
@@ -43,7 +46,7 @@ function bundle(entry: string, target: string, statsFile: string): void {
     cwd: root,
     stdio: 'inherit',
   })
-  if (status !== 0) process.exit(1)
+  if (status !== 0) throw new Error(`${entry} could not be bundled`)
 }
 
 /** The package folders that the bundle takes modules from, as `node_modules/…`. */

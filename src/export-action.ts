@@ -2,10 +2,10 @@
 import { type Action, type ActionDependencies, createAction } from './action.ts'
 import type { PullRequest, PullRequestAddress } from './agent-job.ts'
 import { type Inputs, readInputs } from './inputs.ts'
-import { routeTo } from './network.ts'
 import { outputNames, toOutputs } from './outputs.ts'
 import { emptyReceipt } from './receipt.ts'
 import { toAnnotation } from './report.ts'
+import { routeLines } from './route.ts'
 import { run } from './run.ts'
 import { toSummary } from './summary.ts'
 import { assertWritable, targetsOf } from './targets.ts'
@@ -80,17 +80,10 @@ export function createExportAction(dependencies: ExportActionDependencies): Acti
   }
 
   function logInputs(known: Inputs): void {
-    const route = routeTo(known.baseUrl, environment)
-    if (route.via === 'unusable-proxy') {
-      runner.warning(
-        'The proxy variable of the environment (HTTPS_PROXY or HTTP_PROXY) is not an http address: requests may pass it by, or fail.',
-      )
-    }
     const { baseUrl, domain, jobId, version, paths, timeoutMs, pollIntervalMs, agentJob } = known
     const { bundleFile, siteDirectory, chartValues } = known.delivery
     const lines = [
-      `Admin API: ${baseUrl.host}${baseUrl.pathname === '/' ? '' : clean(baseUrl.pathname)}`,
-      route.via === 'proxy' ? `Proxy: ${route.proxyHost}` : 'Proxy: none',
+      ...routeLines(baseUrl, environment, runner),
       domain && `Domain: ${domain}`,
       jobId && `Attach to job: ${jobId}`,
       version && `Version: ${clean(version)}`,

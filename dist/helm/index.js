@@ -34347,7 +34347,7 @@ function outOfTime({ id, status, percent, pageCount }, elapsedMs) {
 
 /***/ }),
 
-/***/ 46:
+/***/ 3545:
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -34426,6 +34426,8 @@ function createAction({ runner, clock }, story) {
     }
 }
 
+// EXTERNAL MODULE: ./src/link.ts
+var src_link = __nccwpck_require__(3299);
 ;// CONCATENATED MODULE: ./src/receipt.ts
 function emptyReceipt() {
     return {
@@ -34471,6 +34473,229 @@ function report_toOutlook({ code }, { jobId, job }) {
         ? `Export job ${jobId} has completed and stays available.`
         : `Export job ${jobId} keeps running on the service.`;
     return { jobId, text };
+}
+
+// EXTERNAL MODULE: ./src/network.ts
+var src_network = __nccwpck_require__(9473);
+;// CONCATENATED MODULE: ./src/route.ts
+
+
+/** Lines that say where the Admin API is and through which proxy; a proxy that cannot be used is warned about. */
+function routeLines(baseUrl, environment, log) {
+    const route = (0,src_network/* routeTo */.Bv)(baseUrl, environment);
+    if (route.via === 'unusable-proxy') {
+        log.warning('The proxy variable of the environment (HTTPS_PROXY or HTTP_PROXY) is not an http address: requests may pass it by, or fail.');
+    }
+    return [
+        `Admin API: ${baseUrl.host}${baseUrl.pathname === '/' ? '' : (0,src_text/* clean */.uH)(baseUrl.pathname)}`,
+        route.via === 'proxy' ? `Proxy: ${route.proxyHost}` : 'Proxy: none',
+    ];
+}
+
+// EXTERNAL MODULE: ./src/units.ts
+var units = __nccwpck_require__(1996);
+// EXTERNAL MODULE: external "node:path"
+var external_node_path_ = __nccwpck_require__(6760);
+var external_node_path_default = /*#__PURE__*/__nccwpck_require__.n(external_node_path_);
+// EXTERNAL MODULE: ./src/input-reader.ts
+var input_reader = __nccwpck_require__(8915);
+;// CONCATENATED MODULE: ./src/helm/chart.ts
+/** The chart: where it comes from, and how Helm is told. */
+
+
+
+
+
+/** As Helm's own charts are named, and folders of them in a repository. */
+const chartName = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/;
+/**
+ * Reads `chart`. It is a path when it begins with `.` or `/`, or when there is no repository and it exists
+ * below the workspace (helm.md, rule 7).
+ *
+ * @param repository the address in `chart-repository`; undefined when it is empty
+ * @throws Problem also when a path holds no chart
+ */
+function parseChart(text, repository, places) {
+    const shown = `\`chart\` ("${(0,src_text/* clean */.uH)(text.replace(/\/\/[^/]*@/, '//'), 200)}")`;
+    if (text.startsWith('oci://')) {
+        if (repository !== undefined) {
+            throw new input_reader/* Problem */.AF(`${shown} is a whole address, which does not go with \`chart-repository\`; leave one of them out.`);
+        }
+        return parseOci(text, shown);
+    }
+    if (text.includes('://')) {
+        throw new input_reader/* Problem */.AF(`${shown} is an address that is not oci://; put the repository into \`chart-repository\` and the name of the chart here.`);
+    }
+    const looksLikePath = /^[./~]/.test(text) || external_node_path_default().isAbsolute(text);
+    if (looksLikePath && repository !== undefined) {
+        throw new input_reader/* Problem */.AF(`${shown} is a path, which does not go with \`chart-repository\`; leave one of them out.`);
+    }
+    if (repository !== undefined) {
+        if (chartName.test(text))
+            return { kind: 'repository', url: repository, name: text };
+        throw new input_reader/* Problem */.AF(`${shown} is not a name of a chart: letters, digits, dots, hyphens and underscores.`);
+    }
+    const target = (0,input_reader/* parsePath */.Rr)(text, 'chart', places.workspace);
+    const kind = kindOf(target, 'chart', places.disk);
+    if (looksLikePath || kind !== 'nothing') {
+        assertChart(target, kind, shown, places.disk);
+        return { kind: 'path', path: target };
+    }
+    if (chartName.test(text) && text.includes('/'))
+        return { kind: 'named', name: text };
+    throw new input_reader/* Problem */.AF(`${shown} does not exist in the workspace. If it is the name of a chart, \`chart-repository\` has to say where; if it is a path, is there a checkout before this step?`);
+}
+function parseOci(text, shown) {
+    const [, host = '', rest = ''] = /^oci:\/\/([^/]+)\/(.+?)\/*$/.exec(text) ?? [];
+    if (host.includes('@')) {
+        throw new input_reader/* Problem */.AF(`${shown} holds a user name or password; they go into \`chart-username\` and \`chart-password\`.`);
+    }
+    // Name, tag and digest as in the distribution specification, a little looser.
+    const reference = /^[A-Za-z0-9._/-]+(?::[A-Za-z0-9_][A-Za-z0-9._+-]*)?(?:@sha256:[0-9a-f]{64})?$/;
+    if (URL.parse(`https://${host}`)?.host === undefined || !reference.test(rest)) {
+        throw new input_reader/* Problem */.AF(`${shown} is not the address of a chart, such as oci://registry.example.com/charts/docs.`);
+    }
+    return { kind: 'oci', url: `oci://${host}/${rest}`, host, pinned: /[:@]/.test(rest) };
+}
+function assertChart(target, kind, shown, disk) {
+    if (kind === 'nothing') {
+        throw new input_reader/* Problem */.AF(`${shown} does not exist. Is there a checkout before this step?`);
+    }
+    if (kind === 'directory') {
+        if (kindOf(external_node_path_default().join(target, 'Chart.yaml'), 'chart', disk) === 'file')
+            return;
+        throw new input_reader/* Problem */.AF(`${shown} is a directory without a Chart.yaml, so it is no chart.`);
+    }
+    if (kind === 'file' && /\.(?:tgz|tar\.gz)$/.test(target))
+        return;
+    throw new input_reader/* Problem */.AF(`${shown} is neither the directory of a chart nor a packaged one (.tgz).`);
+}
+/**
+ * What a path of an input leads to, through links; a link that leads nowhere is nothing.
+ *
+ * @throws Problem when the system does not let us look
+ */
+function kindOf(target, name, disk) {
+    try {
+        const kind = disk.inspect(disk.canonical(target));
+        return kind === 'link' ? 'nothing' : kind;
+    }
+    catch (error) {
+        if (error instanceof errors/* Failure */.HR) {
+            throw new input_reader/* Problem */.AF(`\`${name}\` cannot be used. ${error.message}`);
+        }
+        throw error;
+    }
+}
+/** The address of a chart repository (`helm repo add`). @throws Problem */
+function parseRepository(text) {
+    const url = URL.parse(text);
+    if (/^[^/]*:\/\/[^/]*@/.test(text) || (url && url.username + url.password !== '')) {
+        throw new input_reader/* Problem */.AF('`chart-repository` holds a user name or password; they go into `chart-username` and `chart-password`.');
+    }
+    const seen = (0,src_text/* clean */.uH)(text.replace(/[?#].*/s, ''), 200);
+    if (text.startsWith('oci://')) {
+        throw new input_reader/* Problem */.AF(`\`chart-repository\` is for repositories that speak http ("${seen}"). Write the whole address into \`chart\`: ${seen.replace(/\/+$/, '')}/NAME.`);
+    }
+    if (!/^[\x21-\x7e]+$/.test(text) || !url || !/^https?:$/.test(url.protocol)) {
+        throw new input_reader/* Problem */.AF(`\`chart-repository\` is not an https address ("${seen}").`);
+    }
+    if (url.search !== '' || url.hash !== '') {
+        throw new input_reader/* Problem */.AF(`\`chart-repository\` has a query or a fragment behind ${seen}; leave it out.`);
+    }
+    return url.href.replace(/\/+$/, '');
+}
+/** A version, or a range of them, in printable ASCII; Helm judges the rest. @throws Problem */
+function parseChartVersion(text) {
+    if (/^[\x20-\x7e]{1,100}$/.test(text) && /[\dxX*]/.test(text) && !text.startsWith('-')) {
+        return text;
+    }
+    throw new input_reader/* Problem */.AF(`\`chart-version\` is a version such as 1.2.3, or a range such as ^1.2 ("${(0,src_text/* clean */.uH)(text, 100)}").`);
+}
+/** Whether the version of a chart is for this action to choose: not that of a path, a tag or a digest. */
+function hasVersions(chart) {
+    return chart.kind === 'repository' || chart.kind === 'named' || (chart.kind === 'oci' && !chart.pinned); // prettier-ignore
+}
+/**
+ * The arguments that name the chart to Helm, the same for `upgrade`, `show` and `pull`.
+ *
+ * @param version ignored where the reference leaves no choice
+ */
+function chartArguments(chart, version) {
+    const versionArguments = version !== undefined && hasVersions(chart) ? ['--version', version] : [];
+    switch (chart.kind) {
+        case 'path':
+            return [chart.path];
+        case 'named':
+            return [chart.name, ...versionArguments];
+        case 'repository':
+            return [chart.name, '--repo', chart.url, ...versionArguments];
+        case 'oci':
+            return [chart.url, ...versionArguments, ...(isLocal(chart.host) ? ['--plain-http'] : [])];
+    }
+}
+/**
+ * A registry on this machine speaks no TLS. Helm 4 has to be told; Helm 3 falls back by itself, but then
+ * forgets the password (3.21.4).
+ */
+function isLocal(host) {
+    return (0,src_link/* isLoopback */.U9)(new URL(`https://${host}`).hostname);
+}
+/** The name of the repository in Helm's private files. */
+const privateName = 'private';
+/**
+ * How Helm is given a user name and a password: by a command before all others that takes the password
+ * on standard input. Only within {@link privateHelmEnvironment}, since Helm writes the password to a file.
+ */
+function loginCommand(chart, { username, password }, helmMajor) {
+    const user = ['--username', username, '--password-stdin'];
+    switch (chart.kind) {
+        case 'repository':
+            return {
+                args: ['repo', 'add', privateName, chart.url, ...user],
+                stdin: password,
+                chart: { kind: 'named', name: `${privateName}/${chart.name}` },
+            };
+        case 'oci':
+            return {
+                // Helm 3 has this flag in its newer versions only, and needs it in none.
+                args: [
+                    'registry',
+                    'login',
+                    chart.host,
+                    ...user,
+                    ...(helmMajor === 4 && isLocal(chart.host) ? ['--plain-http'] : []),
+                ],
+                stdin: password,
+                chart,
+            };
+        case 'path':
+        case 'named':
+            throw new Error(`a chart of kind ${chart.kind} needs no login`);
+    }
+}
+/**
+ * Variables that make Helm keep its repositories, their indexes, the charts and the passwords in a folder
+ * that the caller removes. Writes a file there: without any entry in it, Helm would hand the password to
+ * the key chain of the machine, where it would outlive the run (oras-go, `DetectDefaultNativeStore`).
+ *
+ * @param folder exists, is empty, and readable by its owner only
+ */
+function privateHelmEnvironment(folder, disk) {
+    const registryConfig = external_node_path_default().join(folder, 'registry.json');
+    const file = disk.create(registryConfig, 0o600);
+    try {
+        file.write(Buffer.from('{"auths":{"placeholder.invalid":{}}}\n'));
+    }
+    finally {
+        file.close();
+    }
+    return {
+        HELM_REPOSITORY_CONFIG: external_node_path_default().join(folder, 'repositories.yaml'),
+        HELM_REPOSITORY_CACHE: external_node_path_default().join(folder, 'repository'),
+        HELM_CONTENT_CACHE: external_node_path_default().join(folder, 'content'), // Helm 4 keeps whole charts here
+        HELM_REGISTRY_CONFIG: registryConfig,
+    };
 }
 
 // EXTERNAL MODULE: ./src/chart-values.ts
@@ -34578,14 +34803,10 @@ function createClient(http) {
 var src_clock = __nccwpck_require__(9373);
 // EXTERNAL MODULE: ./src/export-job.ts
 var export_job = __nccwpck_require__(4775);
-// EXTERNAL MODULE: ./src/network.ts
-var src_network = __nccwpck_require__(9473);
 // EXTERNAL MODULE: ./src/outcome.ts
 var src_outcome = __nccwpck_require__(4671);
 // EXTERNAL MODULE: ./src/retry.ts
 var retry = __nccwpck_require__(9809);
-// EXTERNAL MODULE: ./src/units.ts
-var units = __nccwpck_require__(1996);
 ;// CONCATENATED MODULE: ./src/http.ts
 
 
@@ -34764,8 +34985,6 @@ function endpoint(baseUrl, path) {
     return url;
 }
 
-// EXTERNAL MODULE: ./src/link.ts
-var src_link = __nccwpck_require__(3299);
 ;// CONCATENATED MODULE: ./src/progress.ts
 
 
@@ -35040,9 +35259,6 @@ function openSession(request, dependencies, receipt) {
     }
 }
 
-// EXTERNAL MODULE: external "node:path"
-var external_node_path_ = __nccwpck_require__(6760);
-var external_node_path_default = /*#__PURE__*/__nccwpck_require__.n(external_node_path_);
 // EXTERNAL MODULE: ./src/helm/process.ts
 var process = __nccwpck_require__(9785);
 ;// CONCATENATED MODULE: ./src/helm/helm.ts
@@ -35171,7 +35387,8 @@ function createHelm(dependencies) {
             if (error.kind === 'too-slow')
                 throw tooSlow(command, maxMs);
             const what = `Helm could not be started (${external_node_path_default().basename(file)}, ${error.message}).`;
-            throw new errors/* Failure */.HR('environment', what, { cause: error });
+            const advice = 'Is the `helm` on this machine a program for its system and processor?';
+            throw new errors/* Failure */.HR('environment', what, { advice, cause: error });
         }
         if (result.exitCode === 0)
             return result;
@@ -35493,207 +35710,6 @@ function rollbackCommand(release, revision, namespace) {
 
 // EXTERNAL MODULE: ./node_modules/yaml/dist/index.js
 var dist = __nccwpck_require__(8815);
-// EXTERNAL MODULE: ./src/input-reader.ts
-var input_reader = __nccwpck_require__(8915);
-;// CONCATENATED MODULE: ./src/helm/chart.ts
-/** The chart: where it comes from, and how Helm is told. */
-
-
-
-
-
-/** As Helm's own charts are named, and folders of them in a repository. */
-const chartName = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/;
-/**
- * Reads `chart`. It is a path when it begins with `.` or `/`, or when there is no repository and it exists
- * below the workspace (helm.md, rule 7).
- *
- * @param repository the address in `chart-repository`; undefined when it is empty
- * @throws Problem also when a path holds no chart
- */
-function parseChart(text, repository, places) {
-    const shown = `\`chart\` ("${(0,src_text/* clean */.uH)(text.replace(/\/\/[^/]*@/, '//'), 200)}")`;
-    if (text.startsWith('oci://')) {
-        if (repository !== undefined) {
-            throw new input_reader/* Problem */.AF(`${shown} is a whole address, which does not go with \`chart-repository\`; leave one of them out.`);
-        }
-        return parseOci(text, shown);
-    }
-    if (text.includes('://')) {
-        throw new input_reader/* Problem */.AF(`${shown} is an address that is not oci://; put the repository into \`chart-repository\` and the name of the chart here.`);
-    }
-    const looksLikePath = /^[./~]/.test(text) || external_node_path_default().isAbsolute(text);
-    if (looksLikePath && repository !== undefined) {
-        throw new input_reader/* Problem */.AF(`${shown} is a path, which does not go with \`chart-repository\`; leave one of them out.`);
-    }
-    if (repository !== undefined) {
-        if (chartName.test(text))
-            return { kind: 'repository', url: repository, name: text };
-        throw new input_reader/* Problem */.AF(`${shown} is not a name of a chart: letters, digits, dots, hyphens and underscores.`);
-    }
-    const target = (0,input_reader/* parsePath */.Rr)(text, 'chart', places.workspace);
-    const kind = kindOf(target, 'chart', places.disk);
-    if (looksLikePath || kind !== 'nothing') {
-        assertChart(target, kind, shown, places.disk);
-        return { kind: 'path', path: target };
-    }
-    if (chartName.test(text) && text.includes('/'))
-        return { kind: 'named', name: text };
-    throw new input_reader/* Problem */.AF(`${shown} does not exist in the workspace. If it is the name of a chart, \`chart-repository\` has to say where; if it is a path, is there a checkout before this step?`);
-}
-function parseOci(text, shown) {
-    const [, host = '', rest = ''] = /^oci:\/\/([^/]+)\/(.+?)\/*$/.exec(text) ?? [];
-    if (host.includes('@')) {
-        throw new input_reader/* Problem */.AF(`${shown} holds a user name or password; they go into \`chart-username\` and \`chart-password\`.`);
-    }
-    // Name, tag and digest as in the distribution specification, a little looser.
-    const reference = /^[A-Za-z0-9._/-]+(?::[A-Za-z0-9_][A-Za-z0-9._+-]*)?(?:@sha256:[0-9a-f]{64})?$/;
-    if (URL.parse(`https://${host}`)?.host === undefined || !reference.test(rest)) {
-        throw new input_reader/* Problem */.AF(`${shown} is not the address of a chart, such as oci://registry.example.com/charts/docs.`);
-    }
-    return { kind: 'oci', url: `oci://${host}/${rest}`, host, pinned: /[:@]/.test(rest) };
-}
-function assertChart(target, kind, shown, disk) {
-    if (kind === 'nothing') {
-        throw new input_reader/* Problem */.AF(`${shown} does not exist. Is there a checkout before this step?`);
-    }
-    if (kind === 'directory') {
-        if (kindOf(external_node_path_default().join(target, 'Chart.yaml'), 'chart', disk) === 'file')
-            return;
-        throw new input_reader/* Problem */.AF(`${shown} is a directory without a Chart.yaml, so it is no chart.`);
-    }
-    if (kind === 'file' && /\.(?:tgz|tar\.gz)$/.test(target))
-        return;
-    throw new input_reader/* Problem */.AF(`${shown} is neither the directory of a chart nor a packaged one (.tgz).`);
-}
-/**
- * What a path of an input leads to, through links; a link that leads nowhere is nothing.
- *
- * @throws Problem when the system does not let us look
- */
-function kindOf(target, name, disk) {
-    try {
-        const kind = disk.inspect(disk.canonical(target));
-        return kind === 'link' ? 'nothing' : kind;
-    }
-    catch (error) {
-        if (error instanceof errors/* Failure */.HR) {
-            throw new input_reader/* Problem */.AF(`\`${name}\` cannot be used. ${error.message}`);
-        }
-        throw error;
-    }
-}
-/** The address of a chart repository (`helm repo add`). @throws Problem */
-function parseRepository(text) {
-    const url = URL.parse(text);
-    if (/^[^/]*:\/\/[^/]*@/.test(text) || (url && url.username + url.password !== '')) {
-        throw new input_reader/* Problem */.AF('`chart-repository` holds a user name or password; they go into `chart-username` and `chart-password`.');
-    }
-    const seen = (0,src_text/* clean */.uH)(text.replace(/[?#].*/s, ''), 200);
-    if (text.startsWith('oci://')) {
-        throw new input_reader/* Problem */.AF(`\`chart-repository\` is for repositories that speak http ("${seen}"). Write the whole address into \`chart\`: ${seen.replace(/\/+$/, '')}/NAME.`);
-    }
-    if (!/^[\x21-\x7e]+$/.test(text) || !url || !/^https?:$/.test(url.protocol)) {
-        throw new input_reader/* Problem */.AF(`\`chart-repository\` is not an https address ("${seen}").`);
-    }
-    if (url.search !== '' || url.hash !== '') {
-        throw new input_reader/* Problem */.AF(`\`chart-repository\` has a query or a fragment behind ${seen}; leave it out.`);
-    }
-    return url.href.replace(/\/+$/, '');
-}
-/** A version, or a range of them, in printable ASCII; Helm judges the rest. @throws Problem */
-function parseChartVersion(text) {
-    if (/^[\x20-\x7e]{1,100}$/.test(text) && /[\dxX*]/.test(text) && !text.startsWith('-')) {
-        return text;
-    }
-    throw new input_reader/* Problem */.AF(`\`chart-version\` is a version such as 1.2.3, or a range such as ^1.2 ("${(0,src_text/* clean */.uH)(text, 100)}").`);
-}
-/** Whether the version of a chart is for this action to choose: not that of a path, a tag or a digest. */
-function hasVersions(chart) {
-    return chart.kind === 'repository' || chart.kind === 'named' || (chart.kind === 'oci' && !chart.pinned); // prettier-ignore
-}
-/**
- * The arguments that name the chart to Helm, the same for `upgrade`, `show` and `pull`.
- *
- * @param version ignored where the reference leaves no choice
- */
-function chartArguments(chart, version) {
-    const versionArguments = version !== undefined && hasVersions(chart) ? ['--version', version] : [];
-    switch (chart.kind) {
-        case 'path':
-            return [chart.path];
-        case 'named':
-            return [chart.name, ...versionArguments];
-        case 'repository':
-            return [chart.name, '--repo', chart.url, ...versionArguments];
-        case 'oci':
-            return [chart.url, ...versionArguments, ...(isLocal(chart.host) ? ['--plain-http'] : [])];
-    }
-}
-/**
- * A registry on this machine speaks no TLS. Helm 4 has to be told; Helm 3 falls back by itself, but then
- * forgets the password (3.21.4).
- */
-function isLocal(host) {
-    return (0,src_link/* isLoopback */.U9)(new URL(`https://${host}`).hostname);
-}
-/** The name of the repository in Helm's private files. */
-const privateName = 'private';
-/**
- * How Helm is given a user name and a password: by a command before all others that takes the password
- * on standard input. Only within {@link privateHelmEnvironment}, since Helm writes the password to a file.
- */
-function loginCommand(chart, { username, password }, helmMajor) {
-    const user = ['--username', username, '--password-stdin'];
-    switch (chart.kind) {
-        case 'repository':
-            return {
-                args: ['repo', 'add', privateName, chart.url, ...user],
-                stdin: password,
-                chart: { kind: 'named', name: `${privateName}/${chart.name}` },
-            };
-        case 'oci':
-            return {
-                // Helm 3 has this flag in its newer versions only, and needs it in none.
-                args: [
-                    'registry',
-                    'login',
-                    chart.host,
-                    ...user,
-                    ...(helmMajor === 4 && isLocal(chart.host) ? ['--plain-http'] : []),
-                ],
-                stdin: password,
-                chart,
-            };
-        case 'path':
-        case 'named':
-            throw new Error(`a chart of kind ${chart.kind} needs no login`);
-    }
-}
-/**
- * Variables that make Helm keep its repositories, their indexes, the charts and the passwords in a folder
- * that the caller removes. Writes a file there: without any entry in it, Helm would hand the password to
- * the key chain of the machine, where it would outlive the run (oras-go, `DetectDefaultNativeStore`).
- *
- * @param folder exists, is empty, and readable by its owner only
- */
-function privateHelmEnvironment(folder, disk) {
-    const registryConfig = external_node_path_default().join(folder, 'registry.json');
-    const file = disk.create(registryConfig, 0o600);
-    try {
-        file.write(Buffer.from('{"auths":{"placeholder.invalid":{}}}\n'));
-    }
-    finally {
-        file.close();
-    }
-    return {
-        HELM_REPOSITORY_CONFIG: external_node_path_default().join(folder, 'repositories.yaml'),
-        HELM_REPOSITORY_CACHE: external_node_path_default().join(folder, 'repository'),
-        HELM_CONTENT_CACHE: external_node_path_default().join(folder, 'content'), // Helm 4 keeps whole charts here
-        HELM_REGISTRY_CONFIG: registryConfig,
-    };
-}
-
 ;// CONCATENATED MODULE: ./src/helm/target.ts
 /** What is to be deployed over what: the chart, its version, and the release as it is. */
 
@@ -36061,8 +36077,10 @@ async function upgrade(request, dependencies, receipt) {
     const tell = (text, maxLength) => hiding.tell(text, maxLength);
     const beganMs = clock.nowMs();
     const next = before.newestRevision + 1;
+    let newestOfOurs = next;
     const what = before.newestRevision === 0 ? 'install' : 'upgrade';
     receipt.attempted = true;
+    log.info(`Helm ${what}: revision ${next}, within ${(0,units/* formatDuration */.a3)(helmTimeoutMs)}`);
     try {
         await timed('upgrade', helmUpgrade);
         await assertOurs();
@@ -36076,12 +36094,20 @@ async function upgrade(request, dependencies, receipt) {
         const watch = watchWorkloads(AbortSignal.any([signal, watching.signal]));
         try {
             const within = { signal, maxMs: helmTimeoutMs + graceMs };
-            await helm.upgrade({ ...request, timeoutMs: helmTimeoutMs }, within);
+            await helm.upgrade({ ...request, timeoutMs: helmTimeoutMs }, within).catch(tellSlow);
         }
         finally {
             watching.abort();
             await watch;
         }
+    }
+    /** Its timeout bounds each hook and each wait; together they may take longer than there is time. */
+    function tellSlow(error) {
+        if (!(error instanceof HelmError) || error.raw !== slowMark)
+            throw error;
+        const waited = (0,units/* formatDuration */.a3)(helmTimeoutMs);
+        const slow = `The ${what} of ${release} was not done after ${waited}, and was ended.`;
+        throw new errors/* Failure */.HR('deploy-failed', slow, { advice: notReadyAdvice, cause: error });
     }
     /** A line on every change, and one a minute; what cannot be read is asked again. */
     async function watchWorkloads(within) {
@@ -36152,14 +36178,16 @@ async function upgrade(request, dependencies, receipt) {
     }
     /** Reads the reasons, puts things back, and gives the failure that tells of all of it. */
     async function undo(error) {
-        if (!(error instanceof errors/* Failure */.HR) && !(error instanceof HelmError))
-            return error;
-        if (signal.aborted) {
-            // Helm has ended, since it is always waited for.
-            const within = { signal: new AbortController().signal, maxMs: cancelledMs };
-            receipt.undone = await goBack(undefined, within);
-            return new errors/* Failure */.HR('cancelled', `${signal.reason.message} ${receipt.undone}`);
-        }
+        const isCancelled = () => signal.aborted;
+        const failure = isCancelled() ? undefined : await undoAndExplain(error);
+        if (failure && !isCancelled())
+            return failure;
+        // Also in the middle of a rollback. Helm has ended, since it is always waited for.
+        const within = { signal: new AbortController().signal, maxMs: cancelledMs };
+        receipt.undone = await goBack(undefined, within);
+        return new errors/* Failure */.HR('cancelled', `${signal.reason.message} ${receipt.undone}`);
+    }
+    async function undoAndExplain(error) {
         const within = { signal, maxMs: quickMs };
         const isOurs = (await helm.status(within).catch(() => undefined))?.revision === next;
         if (isOurs)
@@ -36167,7 +36195,8 @@ async function upgrade(request, dependencies, receipt) {
         if (receipt.reasons.length > 0)
             log.details('What the cluster says', receipt.reasons);
         receipt.undone = await timed('rollback', () => goBack(helmTimeoutMs, { signal, maxMs: helmTimeoutMs + graceMs }));
-        return tellFailure(error, isOurs, receipt.undone);
+        const failure = error instanceof HelmError ? error : (0,errors/* toFailure */.w2)(error);
+        return tellFailure(failure, isOurs, receipt.undone);
     }
     /** @param waitMs how long Helm waits for the former pods; undefined not to wait at all */
     async function goBack(waitMs, within) {
@@ -36181,11 +36210,12 @@ async function upgrade(request, dependencies, receipt) {
                     ? `Nothing has changed: revision ${deployed.revision} is still deployed.`
                     : 'Nothing has changed.';
             }
-            else if (now.revision !== next) {
+            else if (now.revision > newestOfOurs) {
                 sentence = `Meanwhile something else has made revision ${now.revision}, so nothing was rolled back.`;
             }
             else if (deployed) {
                 log.info(`Rolling back to revision ${deployed.revision}`);
+                newestOfOurs = now.revision + 1; // what Helm makes of a rollback
                 await helm.rollback(deployed.revision, waitMs, within);
                 const warning = request.rollbackWarning;
                 sentence = `Rolled back to revision ${deployed.revision}.${warning === undefined ? '' : ` ${warning}`}`;
@@ -37889,6 +37919,10 @@ function exportBlock(facts) {
 
 
 
+
+
+
+
 /** Prepares a deployment; nothing is sent before it runs. */
 function createHelmAction(dependencies) {
     const { runner, environment, machine } = dependencies;
@@ -37905,6 +37939,7 @@ function createHelmAction(dependencies) {
             inputs = await readHelmInputs((name) => runner.input(name), (message) => {
                 runner.warning(message);
             }, { disk: dependencies.disk, workspace });
+            logInputs(inputs);
             await deploy(inputs, {
                 ...dependencies,
                 ...machine,
@@ -37923,6 +37958,39 @@ function createHelmAction(dependencies) {
         annotation: (failure) => toAnnotation(failure, receipt.exported),
         summary: (failure, times) => toHelmSummary({ receipt, inputs, failure, ...times }),
     });
+    function logInputs(known) {
+        const { mirror, verifyUrl, callerValues } = known;
+        const ownValues = [
+            callerValues.files.length > 0 && (0,units/* count */.U9)(callerValues.files.length, 'file'),
+            callerValues.text !== undefined && 'text',
+        ].filter((part) => typeof part === 'string');
+        const lines = [
+            ...routeLines(known.baseUrl, environment, runner),
+            `Export job: ${known.jobId}`,
+            `Release: ${known.release} in ${known.namespace}`,
+            `Chart: ${(0,src_text/* clean */.uH)(describeChart(known.chart))}`,
+            hasVersions(known.chart) && `Chart version: ${(0,src_text/* clean */.uH)(known.chartVersion ?? 'as deployed')}`,
+            `Your values: ${ownValues.length === 0 ? 'none' : ownValues.join(' and ')}`,
+            `Values key: ${known.valuesKey}`,
+            known.version && `Version: ${(0,src_text/* clean */.uH)(known.version)}`,
+            `Timeout: ${(0,units/* formatDuration */.a3)(known.timeoutMs)}, of Helm ${(0,units/* formatDuration */.a3)(known.helmTimeoutMs)}`,
+            mirror && `Mirror: bucket ${(0,src_text/* clean */.uH)(mirror.bucket)}, ${(0,src_text/* clean */.uH)(mirror.baseUrl.href)} for pods`,
+            verifyUrl && `Verify: ${(0,src_link/* describeLink */.Ex)(verifyUrl)}`,
+        ];
+        runner.details('Inputs', lines.filter((line) => typeof line === 'string'));
+    }
+}
+function describeChart(chart) {
+    switch (chart.kind) {
+        case 'path':
+            return chart.path;
+        case 'oci':
+            return chart.url;
+        case 'repository':
+            return `${chart.name} of ${chart.url}`;
+        case 'named':
+            return chart.name;
+    }
 }
 
 
@@ -37936,7 +38004,7 @@ __nccwpck_require__.a(module, async (__webpack_handle_async_dependencies__, __we
 /* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_process__WEBPACK_IMPORTED_MODULE_0__);
 /* harmony import */ var _entry_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9605);
 /* harmony import */ var _network_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(9473);
-/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(46);
+/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3545);
 /* harmony import */ var _process_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9785);
 /** The entry of the Helm action. */
 
@@ -38378,12 +38446,12 @@ function secretsOf(url) {
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Bv: () => (/* binding */ routeTo),
 /* harmony export */   E8: () => (/* binding */ systemNetwork),
 /* harmony export */   FW: () => (/* binding */ systemStorage),
 /* harmony export */   H6: () => (/* binding */ NetworkFault),
 /* harmony export */   QL: () => (/* binding */ systemObjectStorage)
 /* harmony export */ });
-/* unused harmony export routeTo */
 /* harmony import */ var node_events__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8474);
 /* harmony import */ var node_events__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_events__WEBPACK_IMPORTED_MODULE_0__);
 /* harmony import */ var node_stream__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7075);
@@ -38630,7 +38698,7 @@ function routeTo(url, environment) {
     const name = url.protocol === 'https:' ? 'https_proxy' : 'http_proxy';
     const configured = environment[name] || environment[name.toUpperCase()] || '';
     try {
-        const proxyHref = getProxyUrl(url.href);
+        const proxyHref = (0,_actions_http_client__WEBPACK_IMPORTED_MODULE_2__/* .getProxyUrl */ .s_)(url.href);
         // `proxy.corp:8080` parses as a URL without a host, of the scheme `proxy.corp`.
         const proxyHost = proxyHref && new URL(proxyHref).host;
         if (proxyHost)
@@ -47886,10 +47954,11 @@ exports.visitAsync = visitAsync;
 
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
-  Qq: () => (/* binding */ HttpClient)
+  Qq: () => (/* binding */ HttpClient),
+  s_: () => (/* binding */ lib_getProxyUrl)
 });
 
-// UNUSED EXPORTS: Headers, HttpClientError, HttpClientResponse, HttpCodes, MediaTypes, getProxyUrl, isHttps
+// UNUSED EXPORTS: Headers, HttpClientError, HttpClientResponse, HttpCodes, MediaTypes, isHttps
 
 // EXTERNAL MODULE: external "http"
 var external_http_ = __nccwpck_require__(8611);
@@ -48052,7 +48121,7 @@ var MediaTypes;
  * @param serverUrl  The server URL where the request will be sent. For example, https://api.github.com
  */
 function lib_getProxyUrl(serverUrl) {
-    const proxyUrl = pm.getProxyUrl(new URL(serverUrl));
+    const proxyUrl = getProxyUrl(new URL(serverUrl));
     return proxyUrl ? proxyUrl.href : '';
 }
 const HttpRedirectCodes = [

@@ -1,9 +1,13 @@
 /** The Helm action: from its inputs through the story to its outputs. */
 import { type Action, type ActionDependencies, createAction } from '../action.ts'
 import type { ObjectStorage } from '../network.ts'
+import { describeLink } from '../link.ts'
 import { emptyReceipt } from '../receipt.ts'
 import { toAnnotation } from '../report.ts'
-import { shortestSecretLength } from '../text.ts'
+import { routeLines } from '../route.ts'
+import { clean, shortestSecretLength } from '../text.ts'
+import { count, formatDuration } from '../units.ts'
+import { type ChartReference, hasVersions } from './chart.ts'
 import { deploy } from './deploy.ts'
 import { type HelmInputs, readHelmInputs } from './inputs.ts'
 import type { HelmReleases } from './installation.ts'
@@ -40,6 +44,7 @@ export function createHelmAction(dependencies: HelmActionDependencies): Action {
         },
         { disk: dependencies.disk, workspace },
       )
+      logInputs(inputs)
       await deploy(
         inputs,
         {
@@ -62,4 +67,42 @@ export function createHelmAction(dependencies: HelmActionDependencies): Action {
     annotation: (failure) => toAnnotation(failure, receipt.exported),
     summary: (failure, times) => toHelmSummary({ receipt, inputs, failure, ...times }),
   })
+
+  function logInputs(known: HelmInputs): void {
+    const { mirror, verifyUrl, callerValues } = known
+    const ownValues = [
+      callerValues.files.length > 0 && count(callerValues.files.length, 'file'),
+      callerValues.text !== undefined && 'text',
+    ].filter((part) => typeof part === 'string')
+    const lines = [
+      ...routeLines(known.baseUrl, environment, runner),
+      `Export job: ${known.jobId}`,
+      `Release: ${known.release} in ${known.namespace}`,
+      `Chart: ${clean(describeChart(known.chart))}`,
+      hasVersions(known.chart) && `Chart version: ${clean(known.chartVersion ?? 'as deployed')}`,
+      `Your values: ${ownValues.length === 0 ? 'none' : ownValues.join(' and ')}`,
+      `Values key: ${known.valuesKey}`,
+      known.version && `Version: ${clean(known.version)}`,
+      `Timeout: ${formatDuration(known.timeoutMs)}, of Helm ${formatDuration(known.helmTimeoutMs)}`,
+      mirror && `Mirror: bucket ${clean(mirror.bucket)}, ${clean(mirror.baseUrl.href)} for pods`,
+      verifyUrl && `Verify: ${describeLink(verifyUrl)}`,
+    ]
+    runner.details(
+      'Inputs',
+      lines.filter((line) => typeof line === 'string'),
+    )
+  }
+}
+
+function describeChart(chart: ChartReference): string {
+  switch (chart.kind) {
+    case 'path':
+      return chart.path
+    case 'oci':
+      return chart.url
+    case 'repository':
+      return `${chart.name} of ${chart.url}`
+    case 'named':
+      return chart.name
+  }
 }

@@ -220,7 +220,8 @@ export function createHelm(dependencies: HelmDependencies): Helm {
       if (!(error instanceof CommandFault)) throw error
       if (error.kind === 'too-slow') throw tooSlow(command, maxMs)
       const what = `Helm could not be started (${path.basename(file)}, ${error.message}).`
-      throw new Failure('environment', what, { cause: error })
+      const advice = 'Is the `helm` on this machine a program for its system and processor?'
+      throw new Failure('environment', what, { advice, cause: error })
     }
     if (result.exitCode === 0) return result
     const raw = result.stderr === '' ? result.stdout : result.stderr

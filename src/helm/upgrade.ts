@@ -1,10 +1,10 @@
 /** One upgrade: carried out by Helm, watched and judged by us, and taken back by us when it fails. */
 import type { Clock } from '../clock.ts'
-import { Failure } from '../errors.ts'
+import { Failure, toFailure } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { formatDuration, formatElapsed } from '../units.ts'
 import { clusterCause, explainCluster } from './explain.ts'
-import { type Helm, HelmError, type Upgrade } from './helm.ts'
+import { type Helm, HelmError, type Upgrade, slowMark } from './helm.ts'
 import type { Hiding } from './hide.ts'
 import { type ReasonsDependencies, readReasons } from './reasons.ts'
 import type { HelmReceipt, HelmStep } from './receipt.ts'
@@ -62,8 +62,10 @@ export async function upgrade(
   const tell = (text: string, maxLength: number) => hiding.tell(text, maxLength)
   const beganMs = clock.nowMs()
   const next = before.newestRevision + 1
+  let newestOfOurs = next
   const what = before.newestRevision === 0 ? 'install' : 'upgrade'
   receipt.attempted = true
+  log.info(`Helm ${what}: revision ${next}, within ${formatDuration(helmTimeoutMs)}`)
   try {
     await timed('upgrade', helmUpgrade)
     await assertOurs()
@@ -77,11 +79,19 @@ export async function upgrade(
     const watch = watchWorkloads(AbortSignal.any([signal, watching.signal]))
     try {
       const within = { signal, maxMs: helmTimeoutMs + graceMs }
-      await helm.upgrade({ ...request, timeoutMs: helmTimeoutMs }, within)
+      await helm.upgrade({ ...request, timeoutMs: helmTimeoutMs }, within).catch(tellSlow)
     } finally {
       watching.abort()
       await watch
     }
+  }
+
+  /** Its timeout bounds each hook and each wait; together they may take longer than there is time. */
+  function tellSlow(error: unknown): never {
+    if (!(error instanceof HelmError) || error.raw !== slowMark) throw error
+    const waited = formatDuration(helmTimeoutMs)
+    const slow = `The ${what} of ${release} was not done after ${waited}, and was ended.`
+    throw new Failure('deploy-failed', slow, { advice: notReadyAdvice, cause: error })
   }
 
   /** A line on every change, and one a minute; what cannot be read is asked again. */
@@ -160,14 +170,17 @@ export async function upgrade(
   }
 
   /** Reads the reasons, puts things back, and gives the failure that tells of all of it. */
-  async function undo(error: unknown): Promise<unknown> {
-    if (!(error instanceof Failure) && !(error instanceof HelmError)) return error
-    if (signal.aborted) {
-      // Helm has ended, since it is always waited for.
-      const within = { signal: new AbortController().signal, maxMs: cancelledMs }
-      receipt.undone = await goBack(undefined, within)
-      return new Failure('cancelled', `${(signal.reason as Failure).message} ${receipt.undone}`)
-    }
+  async function undo(error: unknown): Promise<Failure> {
+    const isCancelled = () => signal.aborted
+    const failure = isCancelled() ? undefined : await undoAndExplain(error)
+    if (failure && !isCancelled()) return failure
+    // Also in the middle of a rollback. Helm has ended, since it is always waited for.
+    const within = { signal: new AbortController().signal, maxMs: cancelledMs }
+    receipt.undone = await goBack(undefined, within)
+    return new Failure('cancelled', `${(signal.reason as Failure).message} ${receipt.undone}`)
+  }
+
+  async function undoAndExplain(error: unknown): Promise<Failure> {
     const within = { signal, maxMs: quickMs }
     const isOurs = (await helm.status(within).catch(() => undefined))?.revision === next
     if (isOurs) receipt.reasons = await readReasons(dependencies, within)
@@ -175,7 +188,8 @@ export async function upgrade(
     receipt.undone = await timed('rollback', () =>
       goBack(helmTimeoutMs, { signal, maxMs: helmTimeoutMs + graceMs }),
     )
-    return tellFailure(error, isOurs, receipt.undone)
+    const failure = error instanceof HelmError ? error : toFailure(error)
+    return tellFailure(failure, isOurs, receipt.undone)
   }
 
   /** @param waitMs how long Helm waits for the former pods; undefined not to wait at all */
@@ -192,10 +206,11 @@ export async function upgrade(
         sentence = deployed
           ? `Nothing has changed: revision ${deployed.revision} is still deployed.`
           : 'Nothing has changed.'
-      } else if (now.revision !== next) {
+      } else if (now.revision > newestOfOurs) {
         sentence = `Meanwhile something else has made revision ${now.revision}, so nothing was rolled back.`
       } else if (deployed) {
         log.info(`Rolling back to revision ${deployed.revision}`)
+        newestOfOurs = now.revision + 1 // what Helm makes of a rollback
         await helm.rollback(deployed.revision, waitMs, within)
         const warning = request.rollbackWarning
         sentence = `Rolled back to revision ${deployed.revision}.${warning === undefined ? '' : ` ${warning}`}`

@@ -252,7 +252,8 @@ function commandOf(args: readonly string[]): string {
 /** Helm's error is its last paragraph; warnings and debugging stand before it. */
 function lastWords(raw: string): string {
   const at = raw.lastIndexOf('Error: ')
-  return (at === -1 ? raw : raw.slice(at + 'Error: '.length)).trim() || 'no reason was given'
+  const words = at === -1 ? raw : raw.slice(at + 'Error: '.length)
+  return words.replace(/^[A-Z]+ FAILED: /, '').trim() || 'no reason was given'
 }
 
 /** In place of Helm's words when it was ended for being slow. */

@@ -69,11 +69,13 @@ function table(facts: HelmSummaryFacts): string | undefined {
   ])
 }
 
-function live({ after, liveSinceMs }: HelmReceipt): string {
+function live({ before, after, liveSinceMs }: HelmReceipt): string {
   if (!after) return 'nothing'
+  const isPutBack = liveSinceMs === undefined && before && before.revision < after.revision
+  const origin = isPutBack ? ` (revision ${before.revision} put back)` : ''
   const sinceMs = liveSinceMs ?? Date.parse(after.updated)
   const since = Number.isNaN(sinceMs) ? '' : `, since ${formatUtc(sinceMs)}`
-  return `**${revision(after)}**${since}`
+  return `**${revision(after)}**${origin}${since}`
 }
 
 function revision({ revision: number, chart }: DeployedRevision): string {

@@ -223,7 +223,7 @@ export async function upgrade(
           'The release was never deployed before, so there is nothing to roll back to; it is left as it is.'
       }
     } catch (error) {
-      const said = error instanceof HelmError ? ` Helm said: "${error.said}"` : ''
+      const said = error instanceof HelmError ? ` Helm said: "${error.said}".` : ''
       const command = deployed
         ? rollbackCommand(release, deployed.revision, namespace)
         : `helm uninstall ${release} -n ${namespace}`
@@ -250,7 +250,7 @@ export async function upgrade(
     const cause = clusterCause(error)
     return new Failure(
       changed ? 'deploy-failed' : (cause?.code ?? 'deploy-failed'),
-      `The ${what} of ${release} failed. Helm said: "${error.said}" ${undone}${items}`,
+      `The ${what} of ${release} failed. Helm said: "${error.said}". ${undone}${items}`,
       {
         advice: cause?.advice ?? (reasons.length > 0 ? notReadyAdvice : undefined),
         cause: error,

@@ -535,7 +535,9 @@ export class FakeHelm {
   }
 
   #notReady(name: string, namespace: string, { replicas, formerPods }: Live): string {
-    const detail = formerPods > 0 ? `Updated: 1/${replicas}` : `Available: 0/${replicas}`
+    const updating =
+      replicas === 1 ? `Pending termination: ${formerPods}` : `Updated: 1/${replicas}`
+    const detail = formerPods > 0 ? updating : `Available: 0/${replicas}`
     return this.#major === 3
       ? 'context deadline exceeded'
       : `resource Deployment/${namespace}/${name} not ready. status: InProgress, message: ${detail}\ncontext deadline exceeded`

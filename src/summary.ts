@@ -79,9 +79,12 @@ export function failureBlock(failure: Failure, outlook: string | undefined): str
   return lines.join('\n')
 }
 
+/** Room for all that an error says of Helm's words and of what was done about them. */
+const maxProseLength = 2_000
+
 /** A sentence of ours with outside text in it: escaped, but the names of inputs stay set as code. */
 function escapeProse(text: string): string {
-  return escapeMarkdown(text).replace(/&#96;([a-z-]+)&#96;/g, '<code>$1</code>')
+  return escapeMarkdown(text, maxProseLength).replace(/&#96;([a-z-]+)&#96;/g, '<code>$1</code>')
 }
 
 /** The export in two columns; undefined when the inputs were wrong. */

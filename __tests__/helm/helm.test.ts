@@ -305,7 +305,7 @@ describe('tells of an error', () => {
       'level=WARN msg="upgrade failed" name=docs error="resource Deployment/web/docs not ready"\nError: UPGRADE FAILED: resource Deployment/web/docs not ready. status: InProgress, message: Updated: 1/2\ncontext deadline exceeded\n',
     )
     expect(error.said).toBe(
-      'UPGRADE FAILED: resource Deployment/web/docs not ready. status: InProgress, message: Updated: 1/2 context deadline exceeded',
+      'resource Deployment/web/docs not ready. status: InProgress, message: Updated: 1/2 context deadline exceeded',
     )
     expect(error.message).toBe(`helm upgrade failed: ${error.said}`)
     expect(error.raw).toContain('level=WARN')

@@ -601,6 +601,11 @@ export class FakeHelm {
       .readdirSync(path.join(chart, 'templates'))
       .map((file) => fs.readFileSync(path.join(chart, 'templates', file), 'utf8'))
       .join('')
+    if (template.includes('lookup "v1" "Namespace" "" .Values.namespace')) {
+      const asked = JSON.parse(input) as { namespace: string }
+      const exists = this.#namespaces.has(asked.namespace)
+      return `---\n# Source: lookup/templates/lookup.yaml\ndata:\n  exists: "${exists}"\n`
+    }
     if (!template.includes('lookup "v1" "Event" .Release.Namespace')) {
       throw new Error(`the imitation cannot render ${template}`)
     }

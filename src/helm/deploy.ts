@@ -1,6 +1,7 @@
 /** The story of a deployment: look at the release, wait for the export, take a link, upgrade, verify. */
 import { toChartValues } from '../chart-values.ts'
 import { Failure } from '../errors.ts'
+import { secretsOf } from '../link.ts'
 import type { ObjectStorage } from '../network.ts'
 import { type SessionDependencies, openSession } from '../session.ts'
 import { clean } from '../text.ts'
@@ -9,11 +10,11 @@ import { explainCluster } from './explain.ts'
 import type { Within } from './helm.ts'
 import { type Hiding, createHiding } from './hide.ts'
 import type { HelmInputs } from './inputs.ts'
-import { expiredLinkOf, labelOf, valuesProblem } from './own-values.ts'
+import { expiredLinkOf, labelOf, linkOf, valuesProblem } from './own-values.ts'
 import { type PodLink, prepareLink } from './pod-link.ts'
 import type { HelmReceipt, HelmStep } from './receipt.ts'
-import { type ReleaseState, readRelease, rollbackCommand } from './release.ts'
-import { type ResolvedChart, resolveChart } from './target.ts'
+import { type ReleaseState, assertUnlocked, readRelease, rollbackCommand } from './release.ts'
+import { type ResolvedChart, namespaceExists, resolveChart } from './target.ts'
 import { quickMs, upgrade } from './upgrade.ts'
 import { type Workplace, type WorkplaceDependencies, prepareWorkplace } from './workplace.ts'
 
@@ -74,6 +75,7 @@ async function deployFrom(
   const early = await lookAtRelease()
   let chart = await findChart(early)
   tellPlan(early)
+  if (early.newestRevision === 0 && !inputs.createNamespace) await assertNamespace()
 
   const session = openSession(
     { ...inputs, pollIntervalMs: undefined, maskBundleUrl: true },
@@ -86,23 +88,28 @@ async function deployFrom(
     },
     receipt.exported,
   )
-  let before: ReleaseState
   let link: PodLink
   try {
     log.info(`Attached to export job ${jobId}`)
     await session.waitForEnd(jobId, undefined)
-    before = await lookAtRelease() // the wait may have been long
-    const isAsBefore = before.deployed?.chart.version === early.deployed?.chart.version
-    if (!isAsBefore) chart = await findChart(before)
+    await lookAtRelease() // nothing is minted for a release that was locked while we waited
     link = await links.take(session, receipt)
   } finally {
     await session.close()
   }
 
   const verifier = await prepareVerifier(link)
+  await verifier?.before()
+  // Once more, since a download and a mirror take their time.
+  const before = await lookAtRelease()
   const { deployed } = before
+  const isAsBefore = deployed?.chart.version === early.deployed?.chart.version
+  if (!isAsBefore) chart = await findChart(before)
   const formerValues =
     deployed && (await helm.valuesOf(deployed.revision, within).catch(explainCluster))
+  const formerLink = linkOf(formerValues, valuesKey)
+  // It may still work, and pods may quote it.
+  if (formerLink) for (const secret of secretsOf(formerLink)) hiding.add(secret)
   const expired = expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs())
   if (deployed && expired !== undefined) {
     log.warning(
@@ -110,7 +117,6 @@ async function deployFrom(
     )
   }
   const version = inputs.version ?? (dropsLabel(formerValues) ? null : undefined)
-  await verifier?.before()
   await upgrade(
     {
       release,
@@ -145,9 +151,25 @@ async function deployFrom(
   }
 
   async function lookAtRelease(): Promise<ReleaseState> {
-    const state = await readRelease(helm, inputs, within).catch(explainCluster)
+    const state = await readRelease(helm, within).catch(explainCluster)
     receipt.before = receipt.after = state.deployed
+    receipt.isKnown = true
+    assertUnlocked(state, inputs)
     return state
+  }
+
+  /** Else Helm would say it after the export. An account that may not look goes on, and Helm says it then. */
+  async function assertNamespace(): Promise<void> {
+    const { disk } = dependencies
+    const exists = await namespaceExists(
+      namespace,
+      { helm, disk, temporaryDirectory: directory },
+      within,
+    )
+    if (exists !== false) return
+    throw new Failure('config', `The namespace ${namespace} does not exist.`, {
+      advice: 'Check `namespace`, create it, or set `create-namespace: true`.',
+    })
   }
 
   function findChart({ deployed: current }: ReleaseState): Promise<ResolvedChart> {

@@ -10,7 +10,7 @@ interface Cause {
 }
 
 const unreachable =
-  /cluster unreachable|connection refused|no such host|i\/o timeout|handshake timeout|connection reset|network is unreachable|proxyconnect|EOF$/i
+  /cluster unreachable|connection refused|no such host|i\/o timeout|handshake timeout|connection reset|network is unreachable|proxyconnect|EOF\s*$/i
 const untrusted = /x509:|tls: failed to verify|server gave HTTP response to HTTPS client/i
 const isSlow = new RegExp(`^${slowMark}$`)
 
@@ -77,10 +77,23 @@ const chartCauses: readonly Cause[] = [
     advice: 'Check its address; a private certificate authority has to be known to this runner.',
   },
   {
-    pattern: /\b40[13]\b|unauthorized|forbidden|denied/i,
+    pattern: new RegExp(`${isSlow.source}|${unreachable.source}`, 'i'),
+    code: 'network',
+    what: 'The chart repository cannot be reached',
+    advice: 'Check its address, and whether this runner may reach it (firewall, proxy).',
+  },
+  {
+    pattern: /(?:status code|:) 40[13]\b|unauthorized|forbidden|denied|credential not found/i,
     code: 'auth',
-    what: 'The chart repository refused the credentials',
+    what: 'The chart repository wants other credentials',
     advice: 'Check `chart-username` and `chart-password`.',
+  },
+  {
+    pattern: /repo .+ not found/i,
+    code: 'config',
+    what: 'Helm on this machine knows no such repository, and no such path exists',
+    advice:
+      'If `chart` is a path: is there a checkout before this step? Else name its repository in `chart-repository`, or add it with `helm repo add` in an earlier step.',
   },
   {
     pattern:
@@ -88,12 +101,6 @@ const chartCauses: readonly Cause[] = [
     code: 'config',
     what: 'There is no such chart',
     advice: 'Check `chart`, `chart-version` and `chart-repository`.',
-  },
-  {
-    pattern: new RegExp(`${isSlow.source}|${unreachable.source}`, 'i'),
-    code: 'network',
-    what: 'The chart repository cannot be reached',
-    advice: 'Check its address, and whether this runner may reach it (firewall, proxy).',
   },
 ]
 

@@ -19,10 +19,15 @@ export function labelOf(values: unknown, key: string): unknown {
   return ownValuesIn(values, key)?.['version'] ?? undefined
 }
 
+/** The link that a revision was given. */
+export function linkOf(values: unknown, key: string): URL | undefined {
+  const link = ownValuesIn(values, key)?.['bundleUrl']
+  return (typeof link === 'string' ? URL.parse(link) : undefined) ?? undefined
+}
+
 /** `expired at …` when the presigned link that a revision was given has done so; undefined otherwise. */
 export function expiredLinkOf(values: unknown, key: string, nowMs: number): string | undefined {
-  const link = ownValuesIn(values, key)?.['bundleUrl']
-  const url = typeof link === 'string' ? URL.parse(link) : null
+  const url = linkOf(values, key)
   const expiresAtMs = url ? signedExpiryMs(url) : undefined
   if (expiresAtMs === undefined || expiresAtMs > nowMs) return undefined
   return `expired at ${formatUtc(expiresAtMs)}`

@@ -1,19 +1,13 @@
 /** Why a deployment failed, read from the cluster before anything is rolled back, by Helm and with its access. */
-import path from 'node:path'
-import type { Disk } from '../disk.ts'
 import type { Log } from '../log.ts'
-import type { Helm, Within } from './helm.ts'
-import { HelmError } from './helm.ts'
+import { HelmError, type Within } from './helm.ts'
 import type { Hiding } from './hide.ts'
+import { type LookupDependencies, lookUp } from './lookup.ts'
 import { type Workload, reasonsOfWorkloads, workloadsOf } from './workloads.ts'
 
-export interface ReasonsDependencies {
-  readonly helm: Helm
+export interface ReasonsDependencies extends LookupDependencies {
   readonly hiding: Hiding
-  readonly disk: Disk
   readonly log: Log
-  /** Private, and empty of charts. */
-  readonly temporaryDirectory: string
 }
 
 const maxEvents = 5
@@ -42,10 +36,7 @@ export async function readReasons(
   }
 }
 
-/**
- * Helm has no command for events, but its templates may look things up. They are read in the template itself,
- * so that a namespace with thousands of them costs one small object; it must be a valid one.
- */
+/** Events are chosen in the template itself, so that a namespace with thousands of them costs one small object. */
 const eventsTemplate = `apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -64,16 +55,13 @@ data:
 
 async function readEvents(
   workloads: readonly Workload[],
-  { helm, hiding, disk, log, temporaryDirectory }: ReasonsDependencies,
+  dependencies: ReasonsDependencies,
   within: Within,
 ): Promise<string[]> {
-  const chart = path.join(temporaryDirectory, 'events')
+  const { hiding, log } = dependencies
   try {
-    disk.makeDirectory(path.join(chart, 'templates'))
-    write(path.join(chart, 'Chart.yaml'), 'apiVersion: v2\nname: events\nversion: 1.0.0\n')
-    write(path.join(chart, 'templates/events.yaml'), eventsTemplate)
     const names = JSON.stringify({ names: workloads.map(({ name }) => name) })
-    const rendered = await helm.render(chart, names, within)
+    const rendered = await lookUp(eventsTemplate, names, dependencies, within)
     const pods = workloads.flatMap((workload) => workload.pods)
     const told = pods.flatMap(({ reasons }) => reasons).join('\n')
     return (
@@ -90,17 +78,6 @@ async function readEvents(
     const said = error instanceof HelmError ? error.said : 'they have no readable form'
     log.info(`The events of the cluster could not be read: ${said}`)
     return []
-  } finally {
-    disk.remove(chart)
-  }
-
-  function write(file: string, text: string): void {
-    const created = disk.create(file, 0o600)
-    try {
-      created.write(Buffer.from(text))
-    } finally {
-      created.close()
-    }
   }
 }
 

@@ -10,14 +10,16 @@ export interface HelmReceipt {
   helmVersion: string | undefined
   /** What was deployed before; undefined also when nothing was. */
   before: DeployedRevision | undefined
-  /** What is deployed at the end. */
+  /** What is deployed at the end; undefined when nothing is. */
   after: DeployedRevision | undefined
+  /** Whether `after` was read, or nobody knows what is deployed. */
+  isKnown: boolean
   /** Whether Helm was asked to change anything. */
   attempted: boolean
   /** When what is live now was deployed by this run, in epoch milliseconds. */
   liveSinceMs: number | undefined
-  /** What became of a deployment that failed. */
-  undone: string | undefined
+  /** The revision that was put back after a failure. */
+  putBack: number | undefined
   /** What the cluster said, one reason a line, without secrets. */
   reasons: readonly string[]
   /** The address that pods find the mirrored archive at, and whether it was there before. */
@@ -35,9 +37,10 @@ export function emptyHelmReceipt(exported: Receipt): HelmReceipt {
     helmVersion: undefined,
     before: undefined,
     after: undefined,
+    isKnown: false,
     attempted: false,
     liveSinceMs: undefined,
-    undone: undefined,
+    putBack: undefined,
     reasons: [],
     mirrored: undefined,
     verified: undefined,

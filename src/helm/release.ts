@@ -7,6 +7,8 @@ export interface ReleaseState {
   /** The newest revision, whatever became of it; 0 when there is no release. */
   readonly newestRevision: number
   readonly deployed: DeployedRevision | undefined
+  /** An operation that has begun and not ended: a word on it, for the user. */
+  readonly pending: string | undefined
 }
 
 export interface DeployedRevision {
@@ -16,25 +18,27 @@ export interface DeployedRevision {
   readonly updated: string
 }
 
-/**
- * Reads what there is of a release.
- *
- * @throws Failure `release-locked` when an operation has begun and not ended
- */
-export async function readRelease(
-  helm: Helm,
-  { release, namespace }: { readonly release: string; readonly namespace: string },
-  within: Within,
-): Promise<ReleaseState> {
+export interface ReleasePlace {
+  readonly release: string
+  readonly namespace: string
+}
+
+/** Reads what there is of a release. */
+export async function readRelease(helm: Helm, within: Within): Promise<ReleaseState> {
   const status = await helm.status(within)
-  if (!status) return { newestRevision: 0, deployed: undefined }
-  const deployed = await readDeployed(helm, within)
-  if (status.status.startsWith('pending-')) {
-    const since = clean(status.lastDeployed, 60)
-    const what = `Release ${release} is locked: its revision ${status.revision} is ${clean(status.status, 40)} since ${since}.`
-    throw lockedRelease(what, release, namespace, deployed)
-  }
-  return { newestRevision: status.revision, deployed }
+  if (!status) return { newestRevision: 0, deployed: undefined, pending: undefined }
+  const { revision, status: word, lastDeployed } = status
+  const since = clean(lastDeployed, 60)
+  const pending = word.startsWith('pending-')
+    ? `revision ${revision} is ${clean(word, 40)} since ${since}`
+    : undefined
+  return { newestRevision: revision, deployed: await readDeployed(helm, within), pending }
+}
+
+/** @throws Failure `release-locked` when an operation has begun and not ended, with the command that frees it */
+export function assertUnlocked({ pending, deployed }: ReleaseState, place: ReleasePlace): void {
+  if (pending === undefined) return
+  throw lockedRelease(`Release ${place.release} is locked: its ${pending}.`, place, deployed)
 }
 
 /** The newest revision with the status `deployed`; undefined when there is none. */
@@ -51,8 +55,7 @@ export async function readDeployed(
 /** A release that another operation holds, with the command that frees it. */
 export function lockedRelease(
   what: string,
-  release: string,
-  namespace: string,
+  { release, namespace }: ReleasePlace,
   deployed: DeployedRevision | undefined,
 ): Failure {
   // Never a rollback to a half install: it would be marked as deployed.

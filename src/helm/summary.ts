@@ -48,14 +48,11 @@ function heading({ inputs, failure }: HelmSummaryFacts): string {
 function table(facts: HelmSummaryFacts): string | undefined {
   const { inputs, receipt, durationMs } = facts
   if (!inputs) return undefined
-  const { before, after, verified, helmVersion, stepMs } = receipt
+  const { before, after, isKnown, verified, helmVersion, stepMs } = receipt
   const changed = after?.revision !== before?.revision
   return twoColumns([
-    ['Live now', live(receipt)],
-    [
-      'Before',
-      changed && before ? revision(before) : receipt.attempted && changed ? 'nothing' : '',
-    ],
+    ['Live now', isKnown ? live(receipt) : receipt.attempted ? 'could not be read' : ''],
+    ['Before', isKnown && changed ? (before ? revision(before) : 'nothing') : ''],
     ['Way back', wayBack(facts)],
     ['Link', lifeOfLink(facts)],
     ['Mirror', receipt.mirrored && mirror(receipt.mirrored)],
@@ -69,10 +66,9 @@ function table(facts: HelmSummaryFacts): string | undefined {
   ])
 }
 
-function live({ before, after, liveSinceMs }: HelmReceipt): string {
+function live({ after, putBack, liveSinceMs }: HelmReceipt): string {
   if (!after) return 'nothing'
-  const isPutBack = liveSinceMs === undefined && before && before.revision < after.revision
-  const origin = isPutBack ? ` (revision ${before.revision} put back)` : ''
+  const origin = putBack === undefined ? '' : ` (revision ${putBack} put back)`
   const sinceMs = liveSinceMs ?? Date.parse(after.updated)
   const since = Number.isNaN(sinceMs) ? '' : `, since ${formatUtc(sinceMs)}`
   return `**${revision(after)}**${origin}${since}`

@@ -1,11 +1,12 @@
-/** What is to be deployed over what: the chart, its version, and the release as it is. */
+/** What is to be deployed, and where: the chart, its version, the namespace. */
 import path from 'node:path'
 import { parse } from 'yaml'
 import { Failure } from '../errors.ts'
 import { clean } from '../text.ts'
 import { type ChartReference, chartArguments, hasVersions } from './chart.ts'
 import { explainChart } from './explain.ts'
-import type { ChartIdentity, Helm, Within } from './helm.ts'
+import { type ChartIdentity, type Helm, HelmError, type Within } from './helm.ts'
+import { type LookupDependencies, lookUp } from './lookup.ts'
 import type { DeployedRevision } from './release.ts'
 
 export interface ResolvedChart {
@@ -50,7 +51,7 @@ export async function resolveChart(
 
   function keptVersionIsGone(error: unknown): never {
     const kept = choosable && wantedVersion === undefined
-    if (kept && Error.isError(error) && /not found|no chart version/i.test(error.message)) {
+    if (kept && error instanceof HelmError && goneVersion.test(error.raw)) {
       throw new Failure(
         'config',
         `Version ${version ?? ''} of the chart, which is deployed and would be kept, is not in its repository any more.`,
@@ -60,6 +61,10 @@ export async function resolveChart(
     throw error
   }
 }
+
+/** As a repository says it, and a registry. */
+const goneVersion =
+  /chart "[^"]*" version "[^"]*" not found|no chart version found|: not found\s*$/i
 
 /** The last part of a name or an address: Helm wants it to be the name of the chart. */
 function nameOf(chart: ChartReference): string {
@@ -87,4 +92,28 @@ function readIdentity(shown: string): ChartIdentity {
   const { name, version } = (chart ?? {}) as Record<string, unknown>
   if (typeof name === 'string' && typeof version === 'string') return { name, version }
   throw new Failure('config', 'The Chart.yaml of the chart lacks its name or its version.')
+}
+
+const namespaceTemplate = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: static-export-namespace
+data:
+  exists: {{ not (empty (lookup "v1" "Namespace" "" .Values.namespace)) | toString | quote }}
+`
+
+/** Whether a namespace exists; undefined when the account may not know. */
+export async function namespaceExists(
+  namespace: string,
+  dependencies: LookupDependencies,
+  within: Within,
+): Promise<boolean | undefined> {
+  try {
+    const values = JSON.stringify({ namespace })
+    const rendered = await lookUp(namespaceTemplate, values, dependencies, within)
+    return /^ {2}exists: "true"$/m.test(rendered)
+  } catch (error) {
+    if (error instanceof HelmError) return undefined
+    throw error
+  }
 }

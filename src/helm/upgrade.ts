@@ -4,17 +4,21 @@ import { Failure, toFailure } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { formatDuration, formatElapsed } from '../units.ts'
 import { clusterCause, explainCluster } from './explain.ts'
-import { type Helm, HelmError, type Upgrade, slowMark } from './helm.ts'
+import { type Helm, HelmError, type Upgrade, type Within, slowMark } from './helm.ts'
 import type { Hiding } from './hide.ts'
 import { type ReasonsDependencies, readReasons } from './reasons.ts'
 import type { HelmReceipt, HelmStep } from './receipt.ts'
-import { type ReleaseState, lockedRelease, readDeployed, rollbackCommand } from './release.ts'
+import {
+  type ReleasePlace,
+  type ReleaseState,
+  lockedRelease,
+  readDeployed,
+  rollbackCommand,
+} from './release.ts'
 import { describeWorkloads, workloadsOf } from './workloads.ts'
 
-export interface UpgradeRequest extends Omit<Upgrade, 'timeoutMs'> {
-  readonly release: string
-  readonly namespace: string
-  /** What was there before. */
+export interface UpgradeRequest extends Omit<Upgrade, 'timeoutMs'>, ReleasePlace {
+  /** What was there a moment ago. */
   readonly before: ReleaseState
   /** For Helm, and again for a rollback; our own judgement has what Helm leaves of it. */
   readonly helmTimeoutMs: number
@@ -43,8 +47,8 @@ const longestSilenceMs = 60_000
 const graceMs = 30_000
 /** All that a cancelled run has: the runner kills it ten seconds after the first signal. */
 const cancelledMs = 4_000
-const shortestReadyDelayMs = 500
-const longestReadyDelayMs = 5_000
+const shortestDelayMs = 500
+const longestDelayMs = 5_000
 
 /**
  * Upgrades the release and waits until what it runs is ready. When that fails, reads what the cluster says,
@@ -61,9 +65,11 @@ export async function upgrade(
   const { release, namespace, before, helmTimeoutMs } = request
   const tell = (text: string, maxLength: number) => hiding.tell(text, maxLength)
   const beganMs = clock.nowMs()
+  const leftMs = () => beganMs + helmTimeoutMs - clock.nowMs()
   const next = before.newestRevision + 1
-  let newestOfOurs = next
   const what = before.newestRevision === 0 ? 'install' : 'upgrade'
+  // The revisions that this run has made: its own, and that of its rollback. Another run may have slipped in between.
+  const ours = new Set<number>()
   receipt.attempted = true
   log.info(`Helm ${what}: revision ${next}, within ${formatDuration(helmTimeoutMs)}`)
   try {
@@ -110,62 +116,78 @@ export async function upgrade(
         if (line === last && nowMs - lastMs < longestSilenceMs) continue
         last = line
         lastMs = nowMs
-        log.info(`[${formatElapsed(nowMs - dependencies.startedMs)}] ${line}`)
+        logProgress(line)
       } catch (error) {
         if (within.aborted) return
-        log.debug(
-          Error.isError(error) ? hiding.tell(error.message) : 'the release could not be read',
-        )
+        logUnread(error)
       }
     }
   }
 
-  /** The newest revision must be ours, deployed, and hold our link: whatever Helm says of it. */
+  function logProgress(line: string): void {
+    log.info(`[${formatElapsed(clock.nowMs() - dependencies.startedMs)}] ${line}`)
+  }
+
+  function logUnread(error: unknown): void {
+    log.debug(Error.isError(error) ? hiding.tell(error.message) : 'the release could not be read')
+  }
+
+  /** What is deployed must be ours and hold our link, whatever Helm says of it. */
   async function assertOurs(): Promise<void> {
-    const within = { signal, maxMs: quickMs }
-    const deployed = await readDeployed(helm, within).catch(explainCluster)
+    const deployed = await persistently((within) => readDeployed(helm, within))
     receipt.after = deployed
-    if (deployed?.revision !== next) {
-      throw new Failure(
-        'deploy-failed',
-        `Helm reported success, but revision ${next} of ${release} is not what is deployed.`,
-        { advice: 'Does something else deploy this release at the same time?' },
-      )
-    }
-    const values = await helm.valuesOf(next, within).catch(explainCluster)
+    const revision = deployed?.revision
+    const values =
+      revision === undefined
+        ? undefined
+        : await persistently((within) => helm.valuesOf(revision, within))
     const problem = request.valuesProblem(values)
-    if (problem === undefined) return
-    throw new Failure('deploy-failed', `Revision ${next} of ${release} ${problem}.`, {
-      advice:
-        'Something between this action and Helm has changed the values: is the `helm` on this machine a wrapper?',
-    })
+    if (revision !== undefined && (problem === undefined || revision === next)) ours.add(revision)
+    if (revision !== undefined && problem === undefined) return
+    if (revision === next) {
+      throw new Failure('deploy-failed', `Revision ${next} of ${release} ${problem ?? ''}.`, {
+        advice:
+          'Something between this action and Helm has changed the values: is the `helm` on this machine a wrapper?',
+      })
+    }
+    throw new Failure(
+      'deploy-failed',
+      `Helm reported success, but what is deployed of ${release} is not of this run.`,
+      { advice: 'Does something else deploy this release at the same time?' },
+    )
+  }
+
+  /** One answer that does not come must not undo a deployment that went well. */
+  async function persistently<T>(ask: (within: Within) => Promise<T>): Promise<T> {
+    for (let delayMs = shortestDelayMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
+      try {
+        return await ask({ signal, maxMs: quickMs })
+      } catch (error) {
+        if (!(error instanceof HelmError) || leftMs() <= 0) return explainCluster(error)
+        logUnread(error)
+        await clock.sleep(Math.min(delayMs, leftMs()), signal)
+      }
+    }
   }
 
   async function assertReady(): Promise<void> {
-    let delayMs = shortestReadyDelayMs
     let said = ''
-    for (;;) {
-      const status = await helm.status({ signal, maxMs: quickMs }).catch(explainCluster)
+    for (let delayMs = shortestDelayMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
+      const status = await persistently((within) => helm.status(within))
       const workloads = workloadsOf(status?.resources ?? {})
       if (workloads.every(({ isReady }) => isReady)) {
         if (workloads.length > 0) log.info(`Ready: ${describeWorkloads(workloads, tell)}`)
         return
       }
-      const nowMs = clock.nowMs()
-      const leftMs = beganMs + helmTimeoutMs - nowMs
-      if (leftMs <= 0) {
+      if (leftMs() <= 0) {
         const waited = formatDuration(helmTimeoutMs)
-        throw new Failure(
-          'deploy-failed',
-          `Helm was content, but revision ${next} of ${release} was not ready within ${waited}.`,
-          { advice: notReadyAdvice },
-        )
+        const content = `Helm was content, but revision ${String(receipt.after?.revision)} of ${release} was not ready within ${waited}.`
+        throw new Failure('deploy-failed', content, { advice: notReadyAdvice })
       }
       const line = describeWorkloads(workloads, tell)
-      if (line !== said) log.info(`[${formatElapsed(nowMs - dependencies.startedMs)}] ${line}`)
+      if (line !== said) logProgress(line)
       said = line
-      await clock.sleep(Math.min(delayMs, leftMs), signal)
-      delayMs = Math.min(delayMs * 2, longestReadyDelayMs)
+      await clock.sleep(Math.min(delayMs, leftMs()), signal)
     }
   }
 
@@ -176,88 +198,126 @@ export async function upgrade(
     if (failure && !isCancelled()) return failure
     // Also in the middle of a rollback. Helm has ended, since it is always waited for.
     const within = { signal: new AbortController().signal, maxMs: cancelledMs }
-    receipt.undone = await goBack(undefined, within)
-    return new Failure('cancelled', `${(signal.reason as Failure).message} ${receipt.undone}`)
+    await findOurs(within).catch(logUnread)
+    const undone = await goBack(undefined, within)
+    return new Failure('cancelled', `${(signal.reason as Failure).message} ${undone}`)
   }
 
   async function undoAndExplain(error: unknown): Promise<Failure> {
     const within = { signal, maxMs: quickMs }
-    const isOurs = (await helm.status(within).catch(() => undefined))?.revision === next
-    if (isOurs) receipt.reasons = await readReasons(dependencies, within)
+    const isRace = error instanceof HelmError && lockedByAnother.test(error.raw)
+    if (!isRace) await findOurs(within).catch(logUnread)
+    if (ours.size > 0) receipt.reasons = await readReasons(dependencies, within)
     if (receipt.reasons.length > 0) log.details('What the cluster says', receipt.reasons)
-    receipt.undone = await timed('rollback', () =>
-      goBack(helmTimeoutMs, { signal, maxMs: helmTimeoutMs + graceMs }),
-    )
-    const failure = error instanceof HelmError ? error : toFailure(error)
-    return tellFailure(failure, isOurs, receipt.undone)
+    const changed = ours.size > 0
+    const undone = await goBack(helmTimeoutMs, { signal, maxMs: helmTimeoutMs + graceMs })
+    if (isRace) {
+      const race = `Another operation on release ${release} began at the same moment. ${undone}`
+      return lockedRelease(race, request, before.deployed)
+    }
+    return tellFailure(error instanceof HelmError ? error : toFailure(error), changed, undone)
   }
 
-  /** @param waitMs how long Helm waits for the former pods; undefined not to wait at all */
-  async function goBack(
-    waitMs: number | undefined,
-    within: { readonly signal: AbortSignal; readonly maxMs: number },
-  ): Promise<string> {
-    const { deployed, newestRevision } = before
+  /** The newest revision is ours when it is new and holds our link. */
+  async function findOurs(within: Within): Promise<void> {
+    const [newest] = await helm.history(within)
+    if (!newest || newest.revision <= before.newestRevision || ours.has(newest.revision)) return
+    const values = await helm.valuesOf(newest.revision, within)
+    if (request.valuesProblem(values) === undefined) ours.add(newest.revision)
+  }
+
+  /**
+   * Goes back to what was deployed before our revision.
+   *
+   * @param waitMs how long Helm waits for the former pods; undefined not to wait at all
+   */
+  async function goBack(waitMs: number | undefined, within: Within): Promise<string> {
     const asking = { ...within, maxMs: Math.min(within.maxMs, quickMs) }
-    let sentence: string
+    let command = before.deployed
+      ? rollbackCommand(release, before.deployed.revision, namespace)
+      : `helm uninstall ${release} -n ${namespace}`
     try {
-      const now = await helm.status(asking)
-      if (!now || now.revision === newestRevision) {
-        sentence = deployed
-          ? `Nothing has changed: revision ${deployed.revision} is still deployed.`
-          : 'Nothing has changed.'
-      } else if (now.revision > newestOfOurs) {
-        sentence = `Meanwhile something else has made revision ${now.revision}, so nothing was rolled back.`
-      } else if (deployed) {
-        log.info(`Rolling back to revision ${deployed.revision}`)
-        newestOfOurs = now.revision + 1 // what Helm makes of a rollback
-        await helm.rollback(deployed.revision, waitMs, within)
-        const warning = request.rollbackWarning
-        sentence = `Rolled back to revision ${deployed.revision}.${warning === undefined ? '' : ` ${warning}`}`
-      } else if (newestRevision === 0) {
-        log.info('Removing what was installed')
-        await helm.uninstall(waitMs, within)
-        sentence = 'What was installed has been removed again.'
-      } else {
-        sentence =
-          'The release was never deployed before, so there is nothing to roll back to; it is left as it is.'
+      const history = await helm.history(asking)
+      const newest = history[0]?.revision ?? 0
+      if (newest <= before.newestRevision) return nothingChanged()
+      if (!ours.has(newest)) {
+        return `Meanwhile something else has made revision ${newest}, so nothing was rolled back.`
       }
+      const first = Math.min(...ours)
+      // What was deployed and is not any more is superseded; what failed stays failed.
+      const former = history.find(
+        ({ revision, status }) => revision < first && /^(?:deployed|superseded)$/.test(status),
+      )?.revision
+      if (former !== undefined) {
+        command = rollbackCommand(release, former, namespace)
+        log.info(`Rolling back to revision ${former}`)
+        ours.add(newest + 1) // what Helm makes of a rollback
+        await timed('rollback', () => rollBack(former, waitMs, within))
+        receipt.putBack = former
+        const { rollbackWarning: warning } = request
+        return `Rolled back to revision ${former}.${warning === undefined ? '' : ` ${warning}`}`
+      }
+      if (before.newestRevision > 0) {
+        return 'The release was never deployed before, so there is nothing to roll back to; it is left as it is.'
+      }
+      log.info('Removing what was installed')
+      await timed('rollback', () => helm.uninstall(waitMs, within))
+      return 'What was installed has been removed again.'
     } catch (error) {
       const said = error instanceof HelmError ? ` Helm said: "${error.said}".` : ''
-      const command = deployed
-        ? rollbackCommand(release, deployed.revision, namespace)
-        : `helm uninstall ${release} -n ${namespace}`
-      sentence = `Putting it back failed as well; try \`${command}\`.${said}`
+      return `Putting it back failed as well; try \`${command}\`.${said}`
+    } finally {
+      await readAfter(asking)
     }
-    receipt.after = await readDeployed(helm, asking).catch(() => undefined)
-    return sentence
+  }
+
+  function nothingChanged(): string {
+    const { deployed } = before
+    if (!deployed) return 'Nothing has changed.'
+    return `Nothing has changed: revision ${deployed.revision} is still deployed.`
+  }
+
+  /** An account that may not watch cannot wait either, on Helm 4; without waiting it can go back. */
+  async function rollBack(
+    revision: number,
+    waitMs: number | undefined,
+    within: Within,
+  ): Promise<void> {
+    try {
+      await helm.rollback(revision, waitMs, within)
+    } catch (error) {
+      const mayNotWatch = error instanceof HelmError && /cannot watch resource/i.test(error.raw)
+      if (!mayNotWatch || waitMs === undefined) throw error
+      await helm.rollback(revision, undefined, within)
+    }
+  }
+
+  async function readAfter(within: Within): Promise<void> {
+    try {
+      receipt.after = await readDeployed(helm, within)
+      receipt.isKnown = true
+    } catch (error) {
+      receipt.isKnown = false
+      logUnread(error)
+    }
   }
 
   /** @param changed whether the cluster has seen anything of it */
   function tellFailure(error: Failure | HelmError, changed: boolean, undone: string): Failure {
-    const { reasons } = receipt
-    const items = reasons.map((reason) => `\n- ${reason}`).join('')
+    const items = receipt.reasons.map((reason) => `\n- ${reason}`).join('')
     if (error instanceof Failure) {
-      return new Failure(error.code, `${error.message} ${undone}${items}`, {
-        advice: error.advice,
-        cause: error,
-      })
-    }
-    if (/another operation \(install\/upgrade\/rollback\) is in progress/.test(error.raw)) {
-      const race = `Another operation on release ${release} began at the same moment. ${undone}`
-      return lockedRelease(race, release, namespace, before.deployed)
+      const { code, message, advice } = error
+      return new Failure(code, `${message} ${undone}${items}`, { advice, cause: error })
     }
     const cause = clusterCause(error)
-    return new Failure(
-      changed ? 'deploy-failed' : (cause?.code ?? 'deploy-failed'),
-      `The ${what} of ${release} failed. Helm said: "${error.said}". ${undone}${items}`,
-      {
-        advice: cause?.advice ?? (reasons.length > 0 ? notReadyAdvice : undefined),
-        cause: error,
-      },
-    )
+    const code = changed ? 'deploy-failed' : (cause?.code ?? 'deploy-failed')
+    const said = `The ${what} of ${release} failed. Helm said: "${error.said}". ${undone}${items}`
+    const advice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined)
+    return new Failure(code, said, { advice, cause: error })
   }
 }
+
+const lockedByAnother = /another operation \(install\/upgrade\/rollback\) is in progress/
 
 const notReadyAdvice =
   'Correct what keeps the pods from being ready, or raise `helm-timeout-minutes` if they only need longer.'

@@ -9,6 +9,8 @@ export interface Workload {
   /** Of those, as the newest revision wants them; what must not be updated counts as updated. */
   readonly updated: number
   readonly ready: number
+  /** Pods of the former revision that still run: while they do, `ready` says nothing of the new ones. */
+  readonly former: number
   readonly isReady: boolean
   readonly pods: readonly Pod[]
 }
@@ -36,7 +38,7 @@ export function workloadsOf(resources: Readonly<Record<string, unknown>>): reado
   return all.flatMap(({ kind, object }) => {
     if (kind !== 'Deployment' && kind !== 'StatefulSet' && kind !== 'DaemonSet') return []
     const name = text(at(object, 'metadata', 'name'))
-    const { desired, updated, ready, available } = numbersOf(kind, object)
+    const { desired, updated, ready, available, former } = numbersOf(kind, object)
     const generation = number(at(object, 'metadata', 'generation'))
     const isCurrent = number(at(object, 'status', 'observedGeneration')) >= generation
     const own = pods.filter((pod) => isOwnedBy(pod, kind, name)).map(toPod)
@@ -47,7 +49,13 @@ export function workloadsOf(resources: Readonly<Record<string, unknown>>): reado
         desired,
         updated,
         ready,
-        isReady: isCurrent && updated >= desired && ready === desired && available === desired,
+        former,
+        isReady:
+          isCurrent &&
+          updated >= desired &&
+          former === 0 &&
+          ready === desired &&
+          available === desired,
         pods: own,
       },
     ]
@@ -65,6 +73,7 @@ function numbersOf(kind: Workload['kind'], object: Fields) {
       updated: strategy === 'OnDelete' ? desired : status('updatedNumberScheduled'),
       ready: status('numberReady'),
       available: status('numberAvailable'),
+      former: 0,
     }
   }
   const replicas = at(object, 'spec', 'replicas')
@@ -76,6 +85,8 @@ function numbersOf(kind: Workload['kind'], object: Fields) {
     updated: strategy === 'OnDelete' ? desired : status('updatedReplicas') + kept,
     ready: status('readyReplicas'),
     available: status('availableReplicas'),
+    // A StatefulSet and a DaemonSet replace their pods one for one.
+    former: kind === 'Deployment' ? Math.max(0, status('replicas') - status('updatedReplicas')) : 0,
   }
 }
 
@@ -112,7 +123,9 @@ function reasonsOf(pod: Fields, conditions: readonly Fields[]): string[] {
     if (container['ready'] === true) return []
     const name = text(container['name'])
     const waiting = joinedState(at(container, 'state', 'waiting'))
-    const terminated = joinedState(at(container, 'state', 'terminated'))
+    const terminated = endedWell(at(container, 'state', 'terminated'))
+      ? ''
+      : joinedState(at(container, 'state', 'terminated'))
     const before = joinedState(at(container, 'lastState', 'terminated'))
     return [
       ...(waiting === '' ? [] : [`${name}: ${waiting}`]),
@@ -120,13 +133,24 @@ function reasonsOf(pod: Fields, conditions: readonly Fields[]): string[] {
       ...(before === '' ? [] : [`${name} ended before: ${before}`]),
     ]
   })
-  return [...unscheduled, ...(failed === '' ? [] : [failed]), ...containers]
+  const reasons = [...unscheduled, ...(failed === '' ? [] : [failed]), ...containers]
+  // A probe that fails leaves no other trace in the pod.
+  return reasons.length > 0
+    ? reasons
+    : conditions
+        .filter(({ type, status }) => type === 'Ready' && status === 'False')
+        .map(({ reason, message }) => joined(reason, message))
+        .filter((reason) => reason !== '')
+}
+
+/** As an init container does; a web server that ends well and again has a reason all the same. */
+function endedWell(state: unknown): boolean {
+  return at(state, 'reason') === 'Completed'
 }
 
 function joinedState(state: unknown): string {
   if (!isFields(state)) return ''
   const { reason, message, exitCode } = state
-  if (reason === 'Completed') return ''
   const code = typeof exitCode === 'number' ? `exit code ${exitCode}` : undefined
   return joined(reason, code, message)
 }
@@ -171,7 +195,7 @@ export function reasonsOfWorkloads(
       return [
         `${nameOf(workload, tell)}: ${countOf(workload)}`,
         ...shown,
-        ...(more > 0 ? [`and ${more} more of its pods`] : []),
+        ...(more > 0 ? [`and ${more} more`] : []),
       ]
     })
 }
@@ -183,8 +207,10 @@ function nameOf({ kind, name }: Workload, tell: (text: string, maxLength: number
 }
 
 /** While pods of the former revision are ready, it is the update that is waited for. */
-function countOf({ ready, updated, desired }: Workload): string {
-  return updated < desired ? `${updated} of ${desired} updated` : `${ready} of ${desired} ready`
+function countOf({ ready, updated, desired, former }: Workload): string {
+  if (updated < desired) return `${updated} of ${desired} updated`
+  if (former > 0) return `${former} of the former pods not replaced yet`
+  return `${ready} of ${desired} ready`
 }
 
 /** Objects, also those inside lists. */

@@ -1,0 +1,44 @@
+/** Questions to the cluster that no command of Helm asks: a template of ours looks things up while it is rendered. */
+import path from 'node:path'
+import type { Disk } from '../disk.ts'
+import type { Helm, Within } from './helm.ts'
+
+export interface LookupDependencies {
+  readonly helm: Helm
+  readonly disk: Disk
+  /** Private; nothing is left in it. */
+  readonly temporaryDirectory: string
+}
+
+/**
+ * Renders a template with the cluster at hand, so that its `lookup`s are answered, with Helm's own access.
+ *
+ * @param template must render a valid object
+ * @param values JSON
+ * @throws HelmError also when the account may not look it up
+ */
+export async function lookUp(
+  template: string,
+  values: string,
+  { helm, disk, temporaryDirectory }: LookupDependencies,
+  within: Within,
+): Promise<string> {
+  const chart = path.join(temporaryDirectory, 'lookup')
+  try {
+    disk.makeDirectory(path.join(chart, 'templates'))
+    write(path.join(chart, 'Chart.yaml'), 'apiVersion: v2\nname: lookup\nversion: 1.0.0\n')
+    write(path.join(chart, 'templates/lookup.yaml'), template)
+    return await helm.render(chart, values, within)
+  } finally {
+    disk.remove(chart)
+  }
+
+  function write(file: string, text: string): void {
+    const created = disk.create(file, 0o600)
+    try {
+      created.write(Buffer.from(text))
+    } finally {
+      created.close()
+    }
+  }
+}

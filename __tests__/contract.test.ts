@@ -4,8 +4,8 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import process from 'node:process'
 import { describe, expect, test } from '@jest/globals'
+import { load } from 'js-yaml'
 import { marked } from 'marked'
-import { parse } from 'yaml'
 import { defaultLimits } from '../src/archive.ts'
 import { deployFailureCodes, failureCodes } from '../src/errors.ts'
 import { helmInputNames } from '../src/helm/inputs.ts'
@@ -16,14 +16,14 @@ import { places } from './support/places.ts'
 const root = path.resolve(import.meta.dirname, '..')
 const readText = (file: string) => readFileSync(path.join(root, file), 'utf8')
 
-const manifest = parse(readText('action.yml')) as {
+const manifest = load(readText('action.yml')) as {
   inputs: Record<string, { description: string; required?: boolean; default?: string }>
   outputs: Record<string, { description: string }>
   runs: { using: string; main: string }
 }
-const helm = parse(readText('helm/action.yml')) as typeof manifest
+const helm = load(readText('helm/action.yml')) as typeof manifest
 const workflow = (
-  parse(readText('.github/workflows/export-and-deploy.yml')) as {
+  load(readText('.github/workflows/export-and-deploy.yml')) as {
     on: { workflow_call: Record<'inputs' | 'secrets', Record<string, { required?: boolean }>> }
   }
 ).on.workflow_call
@@ -131,7 +131,7 @@ describe('the examples of README and docs', () => {
   })
 
   test.each(examples)('work: %s', (example) => {
-    const content: unknown = parse(example, { strict: true })
+    const content: unknown = load(example)
     const steps = stepsIn(content)
     for (const { uses, with: inputs = {}, secrets = {} } of steps) {
       if (uses === undefined || /^actions\/[\w-]+@[0-9a-f]{40}$/.test(uses)) continue
@@ -153,7 +153,7 @@ describe('the examples of README and docs', () => {
     }
   })
 
-  const scripts = examples.flatMap((example) => stepsIn(parse(example)).map(({ run }) => run))
+  const scripts = examples.flatMap((example) => stepsIn(load(example)).map(({ run }) => run))
 
   test('put no expression into a script', () => {
     expect(scripts.filter((script) => script?.includes('${{'))).toEqual([])

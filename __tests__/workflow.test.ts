@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
 import { describe, expect, test } from '@jest/globals'
-import { parse } from 'yaml'
+import { load } from 'js-yaml'
 import { withoutSelfReference } from '../scripts/self-reference.ts'
 
 interface Input {
@@ -53,7 +53,7 @@ const readText = (file: string) => readFileSync(path.join(root, file), 'utf8')
 
 const file = '.github/workflows/export-and-deploy.yml'
 const text = readText(file)
-const workflow = parse(text) as Workflow
+const workflow = load(text) as Workflow
 const { inputs, secrets, outputs } = workflow.on.workflow_call
 const { export: exportJob, deploy: deployJob } = workflow.jobs
 const jobs = [exportJob, deployJob]
@@ -280,7 +280,7 @@ describe('steps', () => {
 })
 
 test('the action in helm has those inputs, defaults and outputs', () => {
-  const manifest = parse(readText('helm/action.yml')) as {
+  const manifest = load(readText('helm/action.yml')) as {
     inputs: Record<string, { default?: string }>
     outputs: object
   }

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
 import { afterEach, test } from 'node:test'
-import { parseAllDocuments } from 'yaml'
+import { loadAll } from 'js-yaml'
 import { startEmulator } from '../emulator/index.ts'
 import { sampleProcesses } from './act/processes.ts'
 import { tools } from './tools/tools.ts'
@@ -228,7 +228,7 @@ function render(helm: string, staticExport: object) {
 function template(helm: string, staticExport: object) {
   const { status, stdout, stderr } = render(helm, { enabled: true, ...staticExport })
   assert.equal(status, 0, stderr)
-  const manifests = parseAllDocuments(stdout).map((one) => one.toJS() as Manifest)
+  const manifests = loadAll(stdout) as Manifest[]
   return { text: stdout, manifests }
 }
 

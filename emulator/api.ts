@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { readFile } from 'node:fs/promises'
 import addFormats from 'ajv-formats'
+import { CORE_SCHEMA, load } from 'js-yaml'
 import { OpenAPIBackend, type Context, type Document } from 'openapi-backend'
-import { parse } from 'yaml'
 import type { AgentJobs } from './agent-jobs.ts'
 import type { ExportJob, ExportJobs, StartRequest } from './export-jobs.ts'
 import { operations, type Operation } from './faults.ts'
@@ -47,7 +47,7 @@ const description = new URL('./openapi.yaml', import.meta.url)
 export async function createApi(services: Services): Promise<Api> {
   const { exportJobs, agentJobs, publish, report } = services
   const backend = new OpenAPIBackend({
-    definition: parse(await readFile(description, 'utf8')) as Document,
+    definition: load(await readFile(description, 'utf8'), { schema: CORE_SCHEMA }) as Document,
     strict: true,
     // Compiles each validator when it is first needed; a test checks the document itself.
     quick: true,

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
+import { CORE_SCHEMA, load } from 'js-yaml'
 import { Marked, type Tokens } from 'marked'
-import { parse } from 'yaml'
 import { isRecord } from './record.ts'
 import { firstLine, SiteProblem, type Page, type Site } from './site.ts'
 
@@ -99,7 +99,7 @@ function readPage(page: Page): { title: string | undefined; markdown: string } {
   }
   let data: unknown
   try {
-    data = parse(yaml) ?? {}
+    data = load(yaml, { schema: CORE_SCHEMA }) ?? {}
   } catch (error) {
     throw new SiteProblem(page.source, `the front matter is not valid YAML: ${firstLine(error)}`)
   }

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import { parse } from 'yaml'
+import { CORE_SCHEMA, load } from 'js-yaml'
 import { isRecord } from './record.ts'
 
 /** A Markdown file that becomes a page. */
@@ -131,7 +131,7 @@ type NavigationFile = { name: string; sections: { title: string; pages: string[]
 function parseNavigation(bytes: Buffer): NavigationFile {
   let content: unknown
   try {
-    content = parse(bytes.toString())
+    content = load(bytes.toString(), { schema: CORE_SCHEMA })
   } catch (error) {
     throw new SiteProblem(navigationFile, `is not valid YAML: ${firstLine(error)}`)
   }

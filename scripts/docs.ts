@@ -6,7 +6,7 @@
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import process from 'node:process'
-import { parse } from 'yaml'
+import { load } from 'js-yaml'
 
 /** Of an action, or below `workflow_call` of a reusable workflow. */
 interface Interface {
@@ -62,7 +62,7 @@ function withTables(text: string): string {
 }
 
 function interfaceOf(file: string): Interface {
-  const content = parse(readText(file)) as Interface & { on?: { workflow_call: Interface } }
+  const content = load(readText(file)) as Interface & { on?: { workflow_call: Interface } }
   return content.on?.workflow_call ?? content
 }
 

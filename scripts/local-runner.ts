@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
-import { parse } from 'yaml'
+import { load } from 'js-yaml'
 
 interface ActionManifest {
   readonly inputs: Record<string, { readonly default?: string }>
@@ -34,7 +34,7 @@ export interface StepResult {
 
 /** Runs the action of a folder as a step. Resolves when its process has ended. */
 export async function runStep(options: StepOptions): Promise<StepResult> {
-  const manifest = parse(
+  const manifest = load(
     readFileSync(path.join(options.action, 'action.yml'), 'utf8'),
   ) as ActionManifest
   const temporary = mkdtempSync(path.join(tmpdir(), 'runner-'))

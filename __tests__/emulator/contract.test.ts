@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { Ajv, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
+import { load } from 'js-yaml'
 import { OpenAPIBackend, type Document } from 'openapi-backend'
-import { parse } from 'yaml'
 import { AgentJobs } from '../../emulator/agent-jobs.ts'
 import { createApi } from '../../emulator/api.ts'
 import { ExportJobs } from '../../emulator/export-jobs.ts'
@@ -42,7 +42,7 @@ type Api = {
   }
 }
 
-const api = parse(
+const api = load(
   await readFile(new URL('../../emulator/openapi.yaml', import.meta.url), 'utf8'),
 ) as Api
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { parse } from 'yaml'
+import { load } from 'js-yaml'
 import { systemDisk } from '../../src/disk.ts'
 import { type HelmInputName, helmInputNames, readHelmInputs } from '../../src/helm/inputs.ts'
 import { helmOutputNames } from '../../src/helm/outputs.ts'
@@ -226,10 +226,10 @@ describe('values', () => {
       ' has a list or a mapping as a key (line 2); is it a {{ template }} that was not filled in, or needs quotes?',
     ],
     [`a:\n\tb: ${secret}\n`, ' is not valid YAML (line 2, column 1: a tab where spaces belong).'],
-    [`a:\n    b: 1\n  c: ${secret}\n`, ' is not valid YAML (line 3, column 1: the indentation does not fit).'], // prettier-ignore
+    [`a:\n    b: 1\n  c: ${secret}\n`, ' is not valid YAML (line 3, column 3: the indentation does not fit).'], // prettier-ignore
     [`a: ["${secret}\n`, ' is not valid YAML (line 2, column 1: a quote or a bracket is missing, or what it holds is not indented).'], // prettier-ignore
-    [`a: b: ${secret}\n`, ' is not valid YAML (line 1, column 4).'],
-    [`a: "\\q${secret}"\n`, ' is not valid YAML (line 1, column 5).'],
+    [`a: b: ${secret}\n`, ' is not valid YAML (line 1, column 5).'],
+    [`a: "\\q${secret}"\n`, ' is not valid YAML (line 1, column 6).'],
     [`a: ${'['.repeat(5_000)}`, ' is nested too deeply.'],
     [`a: *${secret}\n`, ' has an alias (*name) that leads nowhere, or to what cannot stand in its place, or too many of them.'], // prettier-ignore
     [`a:\n  <<: ${secret}\n`, ' has an alias (*name) that leads nowhere, or to what cannot stand in its place, or too many of them.'], // prettier-ignore
@@ -545,7 +545,7 @@ test('whatever the inputs hold: they are read or refused, and no problem has a s
 
 describe('helm/action.yml', () => {
   const file = path.resolve(import.meta.dirname, '../../helm/action.yml')
-  const manifest = parse(fs.readFileSync(file, 'utf8')) as {
+  const manifest = load(fs.readFileSync(file, 'utf8')) as {
     inputs: Record<HelmInputName, { description: string; required?: boolean; default?: string }>
     outputs: Record<string, { description: string }>
     runs: { using: string; main: string }

@@ -5,7 +5,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { parse as parseYaml } from 'yaml'
+import { CORE_SCHEMA, load } from 'js-yaml'
 import { CommandFault, type CommandOptions, type RunCommand } from '../../src/helm/process.ts'
 import type { FakeClock } from './fake-clock.ts'
 
@@ -836,7 +836,7 @@ function readChart(directory: string): { name: string; version: string } {
   const file = path.join(directory, 'Chart.yaml')
   if (!fs.existsSync(directory)) throw new HelmExit(`path "${directory}" not found`)
   if (!fs.existsSync(file)) throw new HelmExit('Chart.yaml file is missing')
-  return parseYaml(fs.readFileSync(file, 'utf8')) as { name: string; version: string }
+  return load(fs.readFileSync(file, 'utf8')) as { name: string; version: string }
 }
 
 /** The newest version that is asked for; of ranges only `^1` and `^1.2`. The list begins with the oldest. */
@@ -856,7 +856,7 @@ function readValues(flags: readonly string[], input: string): Values {
       throw new HelmExit(`open ${file}: no such file or directory`)
     }
     const text = file === '-' ? input : fs.readFileSync(file, 'utf8')
-    return merge(values, (parseYaml(text) ?? {}) as Values)
+    return merge(values, (load(text, { schema: CORE_SCHEMA }) ?? {}) as Values)
   }, {})
 }
 

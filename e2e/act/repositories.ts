@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { parse, stringify } from 'yaml'
+import { dump, load } from 'js-yaml'
 import { withoutSelfReference } from '../../scripts/self-reference.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
@@ -90,7 +90,7 @@ function editWorkflows(folder: string, edit: (text: string) => string): void {
  * expressions of the outputs. Those of a skipped job are empty for a runner; act would give the text of the expression.
  */
 function withOutputsJob(text: string): string {
-  const workflow = parse(text) as Workflow
+  const workflow = load(text) as Workflow
   const outputs = workflow.on.workflow_call?.outputs
   if (outputs === undefined) return text
   const names = Object.keys(outputs)
@@ -113,12 +113,12 @@ function withOutputsJob(text: string): string {
       },
     ],
   }
-  return stringify({ ...workflow, jobs: { ...workflow.jobs, [outputsJob]: job } })
+  return dump({ ...workflow, jobs: { ...workflow.jobs, [outputsJob]: job } })
 }
 
 /** act empties RUNNER_TEMP after each job, so that a last step has to save what the steps left there. */
 function withLeftovers(text: string): string {
-  const workflow = parse(text) as Workflow
+  const workflow = load(text) as Workflow
   for (const [id, job] of Object.entries(workflow.jobs)) {
     job.steps?.push({
       name: leftoversStep,
@@ -127,7 +127,7 @@ function withLeftovers(text: string): string {
       run: `mkdir -p "$E2E_LEFTOVERS"\ncp -a "$RUNNER_TEMP" "$E2E_LEFTOVERS/${id}"\n`,
     })
   }
-  return stringify(workflow)
+  return dump(workflow)
 }
 
 function run(command: string, args: readonly string[], folder: string): string {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
-import { stringify } from 'yaml'
+import { dump } from 'js-yaml'
 import { carryOut, note } from '../parts/keeper.ts'
 import { tools } from '../tools/tools.ts'
 import { ActLog, type LogLine, type Result, type StepResult } from './log.ts'
@@ -158,7 +158,7 @@ function actArguments(folder: string, project: string, options: WorkflowOptions)
   mkdirSync(settings, { mode: 0o700 })
   const file = (name: string, values: Readonly<Record<string, string>> = {}) => {
     const target = path.join(settings, `${name}.yaml`)
-    writeFileSync(target, stringify(values), { mode: 0o600 })
+    writeFileSync(target, dump(values), { mode: 0o600 })
     return target
   }
   return [

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { Agent, request } from 'node:https'
 import { text } from 'node:stream/consumers'
-import { parse } from 'yaml'
+import { load } from 'js-yaml'
 
 /** What every object of Kubernetes has; a test says what else it expects. */
 export interface KubernetesObject {
@@ -56,7 +56,7 @@ const requestTimeoutMs = 10_000
 
 /** A client for the cluster of a kubeconfig that `startCluster` wrote. */
 export function connect(kubeconfigFile: string): ClusterClient {
-  const kubeconfig = parse(readFileSync(kubeconfigFile, 'utf8')) as Kubeconfig
+  const kubeconfig = load(readFileSync(kubeconfigFile, 'utf8')) as Kubeconfig
   const [{ cluster }] = kubeconfig.clusters
   const [{ user }] = kubeconfig.users
   const agent = new Agent({

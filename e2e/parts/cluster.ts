@@ -1,7 +1,7 @@
 /** A real Kubernetes API on this machine, with a node and pods that kwok imitates. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { parse, stringify } from 'yaml'
+import { dump, load } from 'js-yaml'
 import { tools } from '../tools/tools.ts'
 import { connect, type ClusterClient, type KubernetesObject } from './cluster-client.ts'
 import { startPart, type Part } from './lifetime.ts'
@@ -28,7 +28,7 @@ export function startCluster(): Promise<Cluster> {
     const kwokctl = (...args: readonly string[]) =>
       run(tools.kwokctl, ['--config', configFile, ...args], { environment })
 
-    writeFileSync(configFile, stringify(await configuration()))
+    writeFileSync(configFile, dump(await configuration()))
     // The programs of the control plane stay when kwokctl has ended.
     scope.defer({
       run: [tools.kwokctl, 'delete', 'cluster', '--kubeconfig', kubeconfig],
@@ -108,7 +108,7 @@ type Entry = Record<string, string>
 
 /** kwokctl writes paths of files, which a kubeconfig on another machine could not have. */
 function embedCertificates(kubeconfigFile: string): void {
-  const kubeconfig = parse(readFileSync(kubeconfigFile, 'utf8')) as {
+  const kubeconfig = load(readFileSync(kubeconfigFile, 'utf8')) as {
     readonly clusters: readonly { readonly cluster: Entry }[]
     readonly users: readonly { readonly user: Entry }[]
   }
@@ -124,5 +124,5 @@ function embedCertificates(kubeconfigFile: string): void {
       Reflect.deleteProperty(entry, name)
     }
   }
-  writeFileSync(kubeconfigFile, stringify(kubeconfig))
+  writeFileSync(kubeconfigFile, dump(kubeconfig))
 }

@@ -1,19 +1,9 @@
 /** The values that the caller adds: checked before any request, as strictly as Helm and not much more. */
-import {
-  type Document,
-  LineCounter,
-  type ParsedNode,
-  type YAMLParseError,
-  isCollection,
-  isMap,
-  isScalar,
-  parseAllDocuments,
-  visit,
-} from 'yaml'
 import type { Disk } from '../disk.ts'
 import { Problem, parsePath } from '../input-reader.ts'
 import { clean } from '../text.ts'
 import { type ChartPlaces, kindOf } from './chart.ts'
+import { parseYaml } from './yaml.ts'
 
 /** What the caller gives in `values-files` and `values`, checked. */
 export interface CallerValues {
@@ -30,8 +20,6 @@ export type Values = Readonly<Record<string, unknown>> | undefined
 
 /** A release with its values must fit into a Secret of 1 MiB, compressed. */
 const maxValuesBytes = 5 * 1024 * 1024
-/** Helm itself gives up on documents that are mostly repetitions of others. */
-const maxAliases = 10_000
 
 /** A file of `values-files`, checked. */
 export interface ValuesFile {
@@ -111,10 +99,6 @@ export async function readWhole(
   return Buffer.concat(chunks)
 }
 
-function tooDeep(shown: string): Problem {
-  return new Problem(`${shown} is nested too deeply.`)
-}
-
 function tooLarge(shown: string, maxBytes: number): Problem {
   return new Problem(`${shown} is larger than ${maxBytes / 1024 ** 2} MiB.`)
 }
@@ -128,82 +112,19 @@ function tooLarge(shown: string, maxBytes: number): Problem {
  */
 export function parseValues(text: string, shown: string): Values {
   if (Buffer.byteLength(text) > maxValuesBytes) throw tooLarge(shown, maxValuesBytes)
-  const lines = new LineCounter()
-  const documents = parseAllDocuments(text, {
-    strict: false, // Helm reads a closing bracket at the beginning of a line, too
-    uniqueKeys: false, // the library compares each with each
-    merge: true,
-    lineCounter: lines,
-    logLevel: 'silent', // its warnings quote the text
-  })
-  if ('empty' in documents) return undefined
-  const error = documents.flatMap(({ errors }) => errors)[0]
-  if (error?.code === 'RESOURCE_EXHAUSTION') throw tooDeep(shown)
-  if (error) throw new Problem(`${shown} is not valid YAML${describeError(error)}.`)
-  const filled = documents.filter(({ contents }) => !isNothing(contents))
-  const [document] = filled
-  if (!document) return undefined
-  if (filled.length > 1 || document !== documents[0]) {
+  const documents = parseYaml(text, shown)
+  const filled = documents.filter((document) => document !== null)
+  const [values] = filled
+  if (values === undefined) return undefined
+  if (filled.length > 1 || values !== documents[0]) {
     throw new Problem(
       `${shown} holds several YAML documents, of which Helm 3 reads the first and Helm 4 all; make them one.`,
     )
   }
-  if (!isMap(document.contents)) {
+  if (typeof values !== 'object' || Array.isArray(values)) {
     throw new Problem(`${shown} is YAML, but not a mapping of names to values, which Helm needs.`)
   }
-  try {
-    const problem = keyProblem(document, lines)
-    if (problem !== undefined) throw new Problem(`${shown} ${problem}`)
-    return document.toJS({ maxAliasCount: maxAliases }) as Values
-  } catch (error) {
-    if (error instanceof Problem) throw error
-    if (error instanceof RangeError) throw tooDeep(shown)
-    // The texts of the library quote the name.
-    throw new Problem(
-      `${shown} has an alias (*name) that leads nowhere, or to what cannot stand in its place, or too many of them.`,
-    )
-  }
-}
-
-/** The first key that Helm refuses or drops in silence. */
-function keyProblem(document: Document.Parsed, lines: LineCounter): string | undefined {
-  let problem: string | undefined
-  visit(document, {
-    Map(_position, { items }) {
-      const seen = new Set<string>()
-      for (const { key } of items as { key: ParsedNode | null }[]) {
-        const at = ` (line ${lines.linePos(key?.range[0] ?? 0).line})`
-        if (isCollection(key)) {
-          problem = `has a list or a mapping as a key${at}; is it a {{ template }} that was not filled in, or needs quotes?`
-        } else if (isScalar(key) && typeof key.value !== 'symbol') {
-          const name = String(key.value)
-          if (seen.has(name)) problem = `has the same key twice in one mapping${at}.`
-          seen.add(name)
-        }
-        if (problem !== undefined) return visit.BREAK
-      }
-      return undefined
-    },
-  })
-  return problem
-}
-
-function isNothing(contents: ParsedNode | null): boolean {
-  return contents === null || (isScalar(contents) && contents.value === null)
-}
-
-/** Where, and what in our words; those of the library quote the line. */
-function describeError({ code, linePos }: Pick<YAMLParseError, 'code' | 'linePos'>): string {
-  const [start] = linePos ?? []
-  const where = start && `line ${start.line}, column ${start.col}`
-  const facts = [where, errorTexts[code]].filter((fact) => fact !== undefined)
-  return facts.length === 0 ? '' : ` (${facts.join(': ')})`
-}
-
-const errorTexts: Partial<Record<YAMLParseError['code'], string>> = {
-  BAD_INDENT: 'the indentation does not fit',
-  MISSING_CHAR: 'a quote or a bracket is missing, or what it holds is not indented',
-  TAB_AS_INDENT: 'a tab where spaces belong',
+  return values as Values
 }
 
 /** The mapping at a place in the values (`docs.staticExport`); undefined when there is none. */

@@ -1,11 +1,11 @@
 /** The cluster: which one it is, by the input or by the machine. */
 import path from 'node:path'
-import { parseDocument } from 'yaml'
 import { Failure } from '../errors.ts'
 import { Problem } from '../input-reader.ts'
 import type { Places } from '../targets.ts'
 import { clean, shortestSecretLength } from '../text.ts'
 import { readWhole } from './caller-values.ts'
+import { parseYaml } from './yaml.ts'
 
 /** The text of the `kubeconfig` input, checked. */
 export interface Kubeconfig {
@@ -128,14 +128,14 @@ function readConfig(text: string | undefined): Mapping | undefined {
     : undefined
 }
 
+/** One document; undefined when there are more, or when it is not YAML. */
 function readYaml(text: string): unknown {
-  const options = { strict: false, uniqueKeys: false, merge: true, logLevel: 'silent' } as const
-  const document = parseDocument(text, options)
-  if (document.errors.length > 0) return undefined
   try {
-    return document.toJS()
-  } catch {
-    return undefined // an alias to nowhere, or too many
+    const [document = null, ...more] = parseYaml(text, 'kubeconfig', { duplicates: true })
+    return more.length === 0 ? document : undefined
+  } catch (error) {
+    if (error instanceof Problem) return undefined
+    throw error
   }
 }
 

@@ -1,6 +1,5 @@
 /** What is to be deployed, and where: the chart, its version, the namespace. */
 import path from 'node:path'
-import { parse } from 'yaml'
 import { Failure } from '../errors.ts'
 import { clean } from '../text.ts'
 import { type ChartReference, chartArguments, hasVersions } from './chart.ts'
@@ -8,6 +7,7 @@ import { explainChart } from './explain.ts'
 import { type ChartIdentity, type Helm, HelmError, type Within } from './helm.ts'
 import { type LookupDependencies, lookUp } from './lookup.ts'
 import type { DeployedRevision } from './release.ts'
+import { parseYaml } from './yaml.ts'
 
 export interface ResolvedChart {
   readonly identity: ChartIdentity
@@ -85,7 +85,7 @@ function assertSameChart(name: string, deployed: DeployedRevision | undefined): 
 function readIdentity(shown: string): ChartIdentity {
   let chart: unknown
   try {
-    chart = parse(shown)
+    ;[chart] = parseYaml(shown, 'Chart.yaml', { duplicates: true })
   } catch (cause) {
     throw new Failure('config', 'The Chart.yaml of the chart is not YAML.', { cause })
   }

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
-import { extract } from 'tar-stream'
 import type { Clock, Deadline } from '../clock.ts'
 import type { Disk, NewFile } from '../disk.ts'
 import { Failure, type FailureCode } from '../errors.ts'
@@ -383,6 +382,7 @@ async function unpackTar(
   platform: string,
   { disk, signal }: FindHelmDependencies,
 ): Promise<string> {
+  const { extract } = await import('tar-stream')
   const program = path.join(folder, 'helm')
   const parser = extract()
   let file: NewFile | undefined

@@ -199,8 +199,15 @@ describe('values', () => {
     )
     write('json.yaml', '{\n\t"a": [true, null],\n\t"b": {\n\t\t"c": 1\n\t}\n}')
     fs.symlinkSync('json.yaml', path.join(workspace, 'link.yaml'))
+    write('tags.yaml', 'a: !vault |\n  x\nb: !Ref [x]\nc: !!set {x, y}\nd: !!null ""\n')
+    write(
+      'names.yaml',
+      ':a:\n  b: [c]\n:b: {c: 1}\n:c: 1\n__proto__: {x: 1}\nyes: 1\n2026-11-20: 1\n',
+    )
+    write('broken-lines.yaml', 'a: "b\nc"\nd: {\ne: 1\n}\n')
+    write('aliases.yaml', `a: &a {b: 1}\nc: [${'*a,'.repeat(20_000)}]\n`)
     write('a, "b" c.yaml', 'a: 1')
-    const names = ['comment', 'empty', 'bom', 'behind', 'bracket', 'merge', 'json', 'link', 'a, "b" c'] // prettier-ignore
+    const names = ['comment', 'empty', 'bom', 'behind', 'bracket', 'merge', 'json', 'link', 'tags', 'names', 'broken-lines', 'aliases', 'a, "b" c'] // prettier-ignore
     const { callerValues } = await accept({
       'values-files': names.map((name) => `./${name}.yaml`).join('\n'),
     })
@@ -225,14 +232,20 @@ describe('values', () => {
       `a: 1\nb: {{ .Values.${secret} }}\n`,
       ' has a list or a mapping as a key (line 2); is it a {{ template }} that was not filled in, or needs quotes?',
     ],
+    [
+      `? - a\n: ${secret}\n`,
+      ' has a list or a mapping as a key (line 2); is it a {{ template }} that was not filled in, or needs quotes?',
+    ],
     [`a:\n\tb: ${secret}\n`, ' is not valid YAML (line 2, column 1: a tab where spaces belong).'],
     [`a:\n    b: 1\n  c: ${secret}\n`, ' is not valid YAML (line 3, column 3: the indentation does not fit).'], // prettier-ignore
     [`a: ["${secret}\n`, ' is not valid YAML (line 2, column 1: a quote or a bracket is missing, or what it holds is not indented).'], // prettier-ignore
     [`a: b: ${secret}\n`, ' is not valid YAML (line 1, column 5).'],
     [`a: "\\q${secret}"\n`, ' is not valid YAML (line 1, column 6).'],
     [`a: ${'['.repeat(5_000)}`, ' is nested too deeply.'],
+    ['{'.repeat(5 * 1024 ** 2), ' is nested too deeply.'],
     [`a: *${secret}\n`, ' has an alias (*name) that leads nowhere, or to what cannot stand in its place, or too many of them.'], // prettier-ignore
     [`a:\n  <<: ${secret}\n`, ' has an alias (*name) that leads nowhere, or to what cannot stand in its place, or too many of them.'], // prettier-ignore
+    [`a: &a [${secret}, *a]\n`, ' has an alias (*name) that leads nowhere, or to what cannot stand in its place, or too many of them.'], // prettier-ignore
     [bomb(), ' has an alias (*name) that leads nowhere, or to what cannot stand in its place, or too many of them.'], // prettier-ignore
     [`a: ${'x'.repeat(5 * 1024 ** 2)}`, ' is larger than 5 MiB.'],
   ])('that are not: %#', async (text, problem) => {

@@ -1,6 +1,6 @@
 /** The values of ours that a revision holds, and whether they are still what this run gave. */
 import { describe, expect, test } from '@jest/globals'
-import { parse } from 'yaml'
+import { load } from 'js-yaml'
 import { toChartValues } from '../../src/chart-values.ts'
 import { expiredLinkOf, labelOf, valuesProblem } from '../../src/helm/own-values.ts'
 
@@ -12,7 +12,7 @@ describe('are ours', () => {
   const problem = (values: unknown, key = 'staticExport', version?: string) =>
     valuesProblem(values, key, link, version)
   const written = (key: string, version: string | null | undefined) =>
-    parse(toChartValues({ key, bundleUrl: link, version })) as unknown
+    load(toChartValues({ key, bundleUrl: link, version })) as unknown
 
   test.each([
     ['staticExport', undefined, undefined],

@@ -252,7 +252,9 @@ export async function upgrade(
         command = rollbackCommand(release, former, namespace)
         log.info(`Rolling back to revision ${former}`)
         ours.add(newest + 1) // what Helm makes of a rollback
-        await timed('rollback', () => rollBack(former, waitMs, within))
+        await timed('rollback', () =>
+          evenWithoutWatch(waitMs, (patienceMs) => helm.rollback(former, patienceMs, within)),
+        )
         receipt.putBack = former
         const { rollbackWarning: warning } = request
         return `Rolled back to revision ${former}.${warning === undefined ? '' : ` ${warning}`}`
@@ -261,7 +263,9 @@ export async function upgrade(
         return 'The release was never deployed before, so there is nothing to roll back to; it is left as it is.'
       }
       log.info('Removing what was installed')
-      await timed('rollback', () => helm.uninstall(waitMs, within))
+      await timed('rollback', () =>
+        evenWithoutWatch(waitMs, (patienceMs) => helm.uninstall(patienceMs, within)),
+      )
       return 'What was installed has been removed again.'
     } catch (error) {
       const said = error instanceof HelmError ? ` Helm said: "${error.said}".` : ''
@@ -278,17 +282,19 @@ export async function upgrade(
   }
 
   /** An account that may not watch cannot wait either, on Helm 4; without waiting it can go back. */
-  async function rollBack(
-    revision: number,
+  async function evenWithoutWatch(
     waitMs: number | undefined,
-    within: Within,
+    work: (waitMs: number | undefined) => Promise<void>,
   ): Promise<void> {
     try {
-      await helm.rollback(revision, waitMs, within)
+      await work(waitMs)
     } catch (error) {
       const mayNotWatch = error instanceof HelmError && /cannot watch resource/i.test(error.raw)
       if (!mayNotWatch || waitMs === undefined) throw error
-      await helm.rollback(revision, undefined, within)
+      // Helm may have done all but the waiting.
+      await work(undefined).catch((again: unknown) => {
+        if (!(again instanceof HelmError) || !/not found/.test(again.raw)) throw again
+      })
     }
   }
 

@@ -1,0 +1,339 @@
+/** Deployments that succeed, fail and are cancelled: what is then in the cluster, and what the user is told. */
+import assert from 'node:assert/strict'
+import { after, describe } from 'node:test'
+import { type Cancellation, listProcesses } from './act/processes.ts'
+import type { RunningWorkflow } from './act/run-workflow.ts'
+import { waitFor } from './parts/ready.ts'
+import { crashNextPod } from './support/pods.ts'
+import { forEachHelm, nowhere, oneStep, type Scene, startStage } from './support/scene.ts'
+import { expectNoSecrets, expectPrivateFiles } from './support/secrets.ts'
+
+const stage = await startStage()
+after(() => stage.close())
+
+/** What was deployed before the run that a test is about. */
+const former = {
+  staticExport: { enabled: true, bundleUrl: 'https://storage.example.com/former.tar.gz' },
+  settings: { TITLE: 'Former' },
+}
+
+/** The release is as `former` has it, and its pods run. */
+async function expectFormer(scene: Scene): Promise<void> {
+  assert.deepEqual(await scene.values(), former)
+  assert.equal((await scene.ready()).spec.template.spec.nodeSelector, undefined)
+  assert.equal(await scene.link(), former.staticExport.bundleUrl)
+}
+
+void describe('Rollouts', { concurrency: 3 }, () => {
+  forEachHelm((helm, _, scenario) => {
+    scenario('The first install, and an upgrade that drops the version label', async () => {
+      await using scene = await stage.scene(helm)
+      using first = await scene.deploy({
+        inputs: { version: '1.10' },
+        environment: { HELM_DEBUG: '1' },
+      })
+      assert.equal(first.exitCode, 0, first.log)
+      assert.deepEqual(await scene.history(), ['1 deployed'])
+      const firstId = first.outputs.get('jobId') ?? ''
+      await scene.expectServed(firstId)
+      const label = 'static-export/version'
+      assert.equal((await scene.ready()).spec.template.metadata.annotations[label], '1.10')
+      assert.throws(() => {
+        expectNoSecrets(first, [firstId])
+      }, /A secret .* is in the log/)
+
+      using second = await scene.deploy()
+      assert.equal(second.exitCode, 0, second.log)
+      assert.deepEqual(await scene.history(), ['1 superseded', '2 deployed'])
+      assert.equal(second.outputs.get('releaseRevision'), '2')
+      assert.equal(second.outputs.get('failureCode'), '')
+      await scene.expectServed(second.outputs.get('jobId') ?? '')
+      assert.equal((await scene.ready()).spec.template.metadata.annotations[label], undefined)
+      const { summary } = second.step('Deploy')
+      assert.match(summary, /revision 2/)
+      assert.ok(summary.includes(`helm rollback docs 1 -n ${scene.namespace} --wait`), summary)
+    })
+
+    scenario('An export that is there is deployed, and none is started', async () => {
+      await using scene = await stage.scene(helm)
+      const jobId = await scene.startExport()
+      using result = await scene.deploy({ inputs: { domain: '', 'job-id': jobId } })
+      assert.equal(result.exitCode, 0, result.log)
+      assert.equal(scene.count('start'), 1)
+      assert.equal(result.outputs.get('jobId'), jobId)
+      await scene.expectServed(jobId)
+    })
+
+    scenario('A failed export leaves the cluster untouched', async () => {
+      await using scene = await stage.scene(helm)
+      await scene.install(former)
+      scene.emulator.failNextJob({ error: 'Out of paper.', afterPages: 1 })
+      using result = await scene.deploy()
+      assert.equal(result.exitCode, 1)
+      assert.deepEqual([...result.jobs.keys()], ['export'])
+      assert.equal(result.outputs.get('failureCode'), 'job-failed')
+      const jobId = result.outputs.get('jobId') ?? ''
+      assert.match(jobId, /^se_/)
+
+      using again = await scene.deploy({ workflow: oneStep, inputs: { 'job-id': jobId } })
+      const { outputs, errors } = again.step('Deploy')
+      assert.match(errors.join('\n'), /Out of paper\./)
+      assert.equal(outputs.get('failureCode'), 'job-failed')
+      assert.equal(outputs.get('releaseRevision'), '1')
+      assert.deepEqual(await scene.history(), ['1 deployed'])
+      await expectFormer(scene)
+    })
+
+    scenario(
+      'Pods that no node takes: the reason is told, and the former revision is back',
+      async () => {
+        await using scene = await stage.scene(helm)
+        await scene.install(former)
+        using result = await scene.deploy({
+          inputs: { values: JSON.stringify(nowhere), 'helm-timeout-minutes': '0.3' },
+        })
+        assert.equal(result.exitCode, 1)
+        assert.deepEqual(await scene.history(), ['1 superseded', '2 failed', '3 deployed'])
+        await expectFormer(scene)
+        assert.equal(result.outputs.get('failureCode'), 'deploy-failed')
+        assert.equal(result.outputs.get('releaseRevision'), '3')
+        const { errors, summary } = result.step('Deploy')
+        assert.equal(errors.length, 1)
+        for (const text of [errors.join(), summary]) {
+          assert.match(text, /Unschedulable/)
+          assert.match(text, /node affinity/)
+          assert.match(text, /Rolled back to revision 1/)
+        }
+        assert.match(result.log, /^\[00:\d\d\] Deployment docs .*Unschedulable/m)
+      },
+    )
+
+    scenario('A rollout that only Helm 3 believes in fails', async () => {
+      await using scene = await stage.scene(helm)
+      await scene.install(former)
+      const values = {
+        ...nowhere,
+        replicaCount: 1,
+        strategy: { rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
+      }
+      using result = await scene.deploy({ inputs: { values: JSON.stringify(values) } })
+      assert.equal(result.exitCode, 1)
+      const [error = '', ...more] = result.step('Deploy').errors
+      assert.deepEqual(more, [])
+      assert.match(error, /Unschedulable/)
+      assert.equal(/Helm was content/.test(error), helm.major === 3)
+      assert.equal(result.outputs.get('failureCode'), 'deploy-failed')
+      assert.equal(result.outputs.get('releaseRevision'), '3')
+      assert.equal((await scene.history()).at(-1), '3 deployed')
+      await expectFormer(scene)
+    })
+
+    scenario('A pod that crashes: its last words are told, without the link in them', async () => {
+      await using scene = await stage.scene(helm)
+      await scene.install(former)
+      const [crashed, deployed] = await Promise.all([
+        crashNextPod(scene, 'fetch', (link) => `could not fetch ${link}`),
+        scene.deploy({
+          inputs: { values: JSON.stringify(nowhere) },
+          environment: { HELM_DEBUG: '1' },
+        }),
+      ])
+      using result = deployed
+      assert.equal(result.exitCode, 1)
+      const { errors, summary } = result.step('Deploy')
+      for (const text of [errors.join(), summary]) {
+        assert.ok(text.includes(crashed), text)
+        assert.match(text, /CrashLoopBackOff/)
+        assert.match(text, /exit code 22/)
+        assert.match(text, /could not fetch/)
+      }
+      assert.equal(result.outputs.get('releaseRevision'), '3')
+      assert.equal((await scene.history()).at(-1), '3 deployed')
+      await expectFormer(scene)
+    })
+
+    scenario('A first install that fails is removed again', async () => {
+      await using scene = await stage.scene(helm)
+      using result = await scene.deploy({ inputs: { values: JSON.stringify(nowhere) } })
+      assert.equal(result.exitCode, 1)
+      assert.deepEqual(await scene.history(), [])
+      await assert.rejects(scene.deployment(), /404/)
+      assert.match(result.step('Deploy').errors.join(), /Unschedulable/)
+      assert.match(result.step('Deploy').errors.join(), /has been removed again/)
+      assert.equal(result.outputs.get('failureCode'), 'deploy-failed')
+      assert.equal(result.outputs.get('releaseRevision'), '')
+    })
+
+    scenario(
+      'A release that never was deployed is left as it is, and can be deployed',
+      async () => {
+        await using scene = await stage.scene(helm)
+        await assert.rejects(scene.install(nowhere, '--timeout', '1s'))
+        assert.deepEqual(await scene.history(), ['1 failed'])
+        using failed = await scene.deploy({ inputs: { values: JSON.stringify(nowhere) } })
+        assert.equal(failed.exitCode, 1)
+        assert.deepEqual(await scene.history(), ['1 failed', '2 failed'])
+        assert.match(failed.step('Deploy').errors.join(), /left as it is/)
+        assert.equal(failed.outputs.get('releaseRevision'), '')
+
+        using result = await scene.deploy({ inputs: { 'existing-values': 'reset' } })
+        assert.equal(result.exitCode, 0, result.log)
+        assert.equal(result.outputs.get('releaseRevision'), '3')
+        await scene.expectServed(result.outputs.get('jobId') ?? '')
+      },
+    )
+
+    scenario('An upgrade that was killed: the error names what frees the release', async () => {
+      await using scene = await stage.scene(helm)
+      await scene.install(former)
+      await killInTheMiddle(scene, '2 pending-upgrade')
+      const inputs = { 'job-id': await scene.startExport() }
+      using locked = await scene.deploy({ workflow: oneStep, inputs })
+      assert.equal(scene.count('bundle'), 0)
+      assert.deepEqual(await scene.history(), ['1 deployed', '2 pending-upgrade'])
+      assert.equal(locked.step('Deploy').outputs.get('failureCode'), 'release-locked')
+      assert.equal(locked.step('Deploy').outputs.get('releaseRevision'), '1')
+
+      await followAdvice(scene, locked.step('Deploy').errors)
+      await expectFormer(scene)
+      using result = await scene.deploy({ workflow: oneStep, inputs })
+      assert.equal(result.exitCode, 0, result.log)
+      assert.equal((await scene.history()).at(-1), '4 deployed')
+      await scene.expectServed(inputs['job-id'])
+    })
+
+    scenario('An install that was killed: the error names what frees the release', async () => {
+      await using scene = await stage.scene(helm)
+      await killInTheMiddle(scene, '1 pending-install')
+      const inputs = { 'job-id': await scene.startExport() }
+      using locked = await scene.deploy({ workflow: oneStep, inputs })
+      assert.equal(scene.count('bundle'), 0)
+      assert.deepEqual(await scene.history(), ['1 pending-install'])
+      assert.equal(locked.step('Deploy').outputs.get('failureCode'), 'release-locked')
+      assert.equal(locked.step('Deploy').outputs.get('releaseRevision'), '')
+
+      await followAdvice(scene, locked.step('Deploy').errors)
+      assert.deepEqual(await scene.history(), [])
+    })
+
+    scenario('A cancel while the export runs changes nothing', async () => {
+      await using scene = await stage.scene(helm, { jobSeconds: 3600 })
+      await scene.install(former)
+      const { cancel, onLine } = canceller()
+      using result = await scene.deploy({
+        onLine: onLine(/^Export of .* started/, 'dist/index.js'),
+      })
+      expectCancelled(await cancel)
+      assert.deepEqual([...result.jobs.keys()], ['export'])
+      assert.equal(result.outputs.get('failureCode'), 'cancelled')
+      const jobId = result.outputs.get('jobId') ?? ''
+
+      const attached = canceller()
+      using step = await scene.deploy({
+        workflow: oneStep,
+        inputs: { 'job-id': jobId },
+        onLine: attached.onLine(/^Attached to export job/, 'dist/helm/index.js'),
+      })
+      expectCancelled(await attached.cancel)
+      const { outputs } = step.step('Deploy')
+      assert.equal(outputs.get('failureCode'), 'cancelled')
+      assert.equal(outputs.get('jobId'), jobId)
+      assert.equal(outputs.get('releaseRevision'), '1')
+      assert.equal(scene.count('bundle'), 0)
+      assert.deepEqual(await scene.history(), ['1 deployed'])
+      await expectFormer(scene)
+    })
+
+    scenario('A cancel while Helm waits brings the former revision back', async () => {
+      await using scene = await stage.scene(helm)
+      await scene.install(former)
+      using result = await cancelWhile(scene, '2 pending-upgrade')
+      assert.deepEqual(await scene.history(), ['1 superseded', '2 failed', '3 deployed'])
+      assert.equal(result.outputs.get('releaseRevision'), '3')
+      await expectFormer(scene)
+    })
+
+    scenario('A cancel in the first install takes it away', async () => {
+      await using scene = await stage.scene(helm)
+      using result = await cancelWhile(scene, '1 pending-install')
+      assert.deepEqual(await scene.history(), [])
+      await assert.rejects(scene.deployment(), /404/)
+      assert.equal(result.outputs.get('releaseRevision'), '')
+    })
+  })
+})
+
+/** Kills Helm while it waits for pods that never come, so that nobody ends what it has begun. */
+async function killInTheMiddle(scene: Scene, state: string): Promise<void> {
+  const helm = scene.startHelm(...scene.installArguments(nowhere))
+  await waitFor({
+    what: `begun: ${state}`,
+    program: helm,
+    ask: () => begun(scene, state),
+  })
+  await helm.stop()
+  assert.equal(helm.ending(), 'SIGKILL')
+}
+
+/** The Deployment, once Helm has it as `nowhere` has it. */
+async function begun(scene: Scene, state: string) {
+  if (!(await scene.history()).includes(state)) return undefined
+  const deployment = await scene.deployment()
+  return deployment.spec.template.spec.nodeSelector && deployment
+}
+
+/** Does what the error says, word for word. */
+async function followAdvice(scene: Scene, errors: readonly string[]): Promise<void> {
+  const [error = '', ...more] = errors
+  assert.deepEqual(more, [])
+  assert.match(error, /only if no other run is deploying/i)
+  const [, command = ''] = /`helm ([^`]+)`/.exec(error) ?? []
+  await scene.helm(...command.split(' '))
+}
+
+/** Cancels the step that runs a file, once a line of the log matches. */
+function canceller() {
+  const { promise: cancel, resolve } = Promise.withResolvers<Cancellation>()
+  const onLine = (pattern: RegExp, entry: string) => {
+    return ({ text }: { readonly text: string }, running: RunningWorkflow) => {
+      if (pattern.test(text)) resolve(running.cancelStep(entry))
+    }
+  }
+  return { cancel, onLine }
+}
+
+/** A runner sends SIGTERM after 7.5 seconds. */
+function expectCancelled({ signal, seconds }: Cancellation): void {
+  assert.equal(signal, 'SIGINT', `It needed ${signal}, after ${seconds} s.`)
+}
+
+/** Cancels a deployment of pods that never come while Helm waits for them. */
+async function cancelWhile(scene: Scene, state: string) {
+  const running = Promise.withResolvers<RunningWorkflow>()
+  const cancel = async () => {
+    const workflow = await running.promise
+    await waitFor({
+      what: `begun: ${state}`,
+      timeoutMs: 60_000,
+      ask: () => begun(scene, state),
+    })
+    expectPrivateFiles(scene.namespace)
+    return workflow.cancelStep('dist/helm/index.js')
+  }
+  const [cancellation, result] = await Promise.all([
+    cancel(),
+    scene.deploy({
+      inputs: { values: JSON.stringify(nowhere), 'helm-timeout-minutes': '2' },
+      onLine: (_, workflow) => {
+        running.resolve(workflow)
+      },
+    }),
+  ])
+  expectCancelled(cancellation)
+  assert.equal(result.outputs.get('failureCode'), 'cancelled')
+  assert.equal(result.outputs.get('jobId'), result.step('Export the site').outputs.get('jobId'))
+  assert.match(result.step('Deploy').summary, /cancelled/)
+  const left = listProcesses().filter(({ args }) => args.includes(scene.namespace))
+  assert.deepEqual(left, [], 'Helm still runs.')
+  return result
+}

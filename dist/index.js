@@ -32660,9 +32660,11 @@ function failureBlock(failure, outlook) {
     ];
     return lines.join('\n');
 }
+/** Room for all that an error says of Helm's words and of what was done about them. */
+const maxProseLength = 2_000;
 /** A sentence of ours with outside text in it: escaped, but the names of inputs stay set as code. */
 function escapeProse(text) {
-    return (0,src_text/* escapeMarkdown */.FV)(text).replace(/&#96;([a-z-]+)&#96;/g, '<code>$1</code>');
+    return (0,src_text/* escapeMarkdown */.FV)(text, maxProseLength).replace(/&#96;([a-z-]+)&#96;/g, '<code>$1</code>');
 }
 /** The export in two columns; undefined when the inputs were wrong. */
 function exportTable(facts) {

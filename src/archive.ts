@@ -137,7 +137,12 @@ const checkedChunkBytes = 1024 * 1024
 /** Begins a check of the archive's checksums while it is downloaded; unpacking checks them by itself. */
 export function createGzipCheck(): GzipCheck {
   const gunzip = createGunzip({ chunkSize: checkedChunkBytes })
-  const verdict = finished(gunzip.resume())
+  gunzip.on('data', (piece: Buffer<ArrayBuffer>) => {
+    // zlib takes a new buffer when one is full; the full one is given back now, not left to the collector.
+    const isFull = piece.byteOffset + piece.length === piece.buffer.byteLength
+    if (isFull) piece.buffer.transfer(0)
+  })
+  const verdict = finished(gunzip)
   verdict.catch(() => {}) // told by finish
   // One batch is filled while the other is read.
   let [filling, reading] = [

@@ -39,6 +39,8 @@ const maxPathParts = 64
 const maxNameBytes = 255
 
 const outputChunkBytes = 256 * 1024
+/** What zlib may unpack ahead in its thread while files are written. */
+const aheadBytes = 4 * outputChunkBytes
 
 /**
  * Unpacks a `.tar.gz` into a new directory.
@@ -345,6 +347,7 @@ function createGuard(limits: typeof defaultLimits, archiveBytes: number): Transf
   let rest: Buffer = Buffer.alloc(0)
 
   return new Transform({
+    highWaterMark: aheadBytes,
     transform(chunk: Buffer, _encoding, done: TransformCallback) {
       bytesOut += chunk.length
       try {

@@ -8,6 +8,9 @@ import { Failure } from './errors.ts'
 import { systemNetwork, systemStorage } from './network.ts'
 import { connectRunner } from './runner.ts'
 
+/** What is left when an action has ended closes within milliseconds, or not at all. */
+const longestLingerMs = 1_000
+
 /**
  * Runs an action as this process.
  *
@@ -42,11 +45,12 @@ export async function enter(
     signal: cancelling.signal,
   })
 
+  let goodbye: NodeJS.Timeout | undefined
   function onCancel(signalName: string): void {
     const failure = new Failure('cancelled', `Cancelled by ${signalName}.`)
     if (cancelling.signal.aborted) onLostError(failure) // asked twice
     cancelling.abort(failure)
-    setTimeout(() => {
+    goodbye = setTimeout(() => {
       action.fail(failure)
       process.exit(1)
     }, longestGoodbyeMs)
@@ -67,7 +71,9 @@ export async function enter(
     onLostError(new Failure('environment', 'The log of this step was closed.'))
   })
 
-  const exitCode = await action.run()
-  // A connection that hangs must not keep the process; what was printed is flushed first.
-  process.stdout.write('', () => process.exit(exitCode))
+  process.exitCode = await action.run()
+  clearTimeout(goodbye)
+  // Left to end by itself: `process.exit` can wait for ever for a thread of V8 that waits for this one
+  // (nodejs/node#54918). Only a connection that hangs is not waited for.
+  setTimeout(() => process.exit(), longestLingerMs).unref()
 }

@@ -31001,6 +31001,8 @@ function reasonOf(error) {
 
 
 
+/** What is left when an action has ended closes within milliseconds, or not at all. */
+const longestLingerMs = 1_000;
 /**
  * Runs an action as this process.
  *
@@ -31029,12 +31031,13 @@ async function enter(create, longestGoodbyeMs) {
         random: Math.random,
         signal: cancelling.signal,
     });
+    let goodbye;
     function onCancel(signalName) {
         const failure = new errors/* Failure */.HR('cancelled', `Cancelled by ${signalName}.`);
         if (cancelling.signal.aborted)
             onLostError(failure); // asked twice
         cancelling.abort(failure);
-        setTimeout(() => {
+        goodbye = setTimeout(() => {
             action.fail(failure);
             external_node_process_default().exit(1);
         }, longestGoodbyeMs);
@@ -31053,9 +31056,11 @@ async function enter(create, longestGoodbyeMs) {
     external_node_process_default().stdout.on('error', () => {
         onLostError(new errors/* Failure */.HR('environment', 'The log of this step was closed.'));
     });
-    const exitCode = await action.run();
-    // A connection that hangs must not keep the process; what was printed is flushed first.
-    external_node_process_default().stdout.write('', () => external_node_process_default().exit(exitCode));
+    (external_node_process_default()).exitCode = await action.run();
+    clearTimeout(goodbye);
+    // Left to end by itself: `process.exit` can wait for ever for a thread of V8 that waits for this one
+    // (nodejs/node#54918). Only a connection that hangs is not waited for.
+    setTimeout(() => external_node_process_default().exit(), longestLingerMs).unref();
 }
 
 

@@ -46,6 +46,8 @@ const maxPathBytes = 1_024;
 const maxPathParts = 64;
 const maxNameBytes = 255;
 const outputChunkBytes = 256 * 1024;
+/** What zlib may unpack ahead in its thread while files are written. */
+const aheadBytes = 4 * outputChunkBytes;
 /**
  * Unpacks a `.tar.gz` into a new directory.
  *
@@ -129,7 +131,13 @@ const checkedChunkBytes = 1024 * 1024;
 /** Begins a check of the archive's checksums while it is downloaded; unpacking checks them by itself. */
 function createGzipCheck() {
     const gunzip = (0,node_zlib__WEBPACK_IMPORTED_MODULE_3__.createGunzip)({ chunkSize: checkedChunkBytes });
-    const verdict = (0,node_stream_promises__WEBPACK_IMPORTED_MODULE_2__.finished)(gunzip.resume());
+    gunzip.on('data', (piece) => {
+        // zlib takes a new buffer when one is full; the full one is given back now, not left to the collector.
+        const isFull = piece.byteOffset + piece.length === piece.buffer.byteLength;
+        if (isFull)
+            piece.buffer.transfer(0);
+    });
+    const verdict = (0,node_stream_promises__WEBPACK_IMPORTED_MODULE_2__.finished)(gunzip);
     verdict.catch(() => { }); // told by finish
     // One batch is filled while the other is read.
     let [filling, reading] = [
@@ -317,6 +325,7 @@ function createGuard(limits, archiveBytes) {
     let zeroBlocks = 0;
     let rest = Buffer.alloc(0);
     return new node_stream__WEBPACK_IMPORTED_MODULE_1__.Transform({
+        highWaterMark: aheadBytes,
         transform(chunk, _encoding, done) {
             bytesOut += chunk.length;
             try {

@@ -315,7 +315,7 @@ describe('tells of an error', () => {
     const error = await failing(
       "Error: UPGRADE FAILED: values don't meet the specifications of the schema(s) in the following chart(s):\ndocs:\n- at '/staticExport/bundleUrl': 'https://s.test/a?X-Amz-Signature=0123456789abcdef' does not match pattern '^ftp://'\n",
     )
-    expect(error.said).toContain("'https://s.test/a?***' does not match pattern")
+    expect(error.said).toContain("'…' does not match pattern")
     expect(error.message).not.toContain('0123456789abcdef')
   })
 

@@ -11,7 +11,7 @@ import type { Within } from './helm.ts'
 import { type Hiding, createHiding } from './hide.ts'
 import type { HelmInputs } from './inputs.ts'
 import { expiredLinkOf, labelOf, linkOf, valuesProblem } from './own-values.ts'
-import { type PodLink, prepareLink } from './pod-link.ts'
+import { type Archive, prepareLink } from './pod-link.ts'
 import type { HelmReceipt, HelmStep } from './receipt.ts'
 import { type ReleaseState, assertUnlocked, readRelease, rollbackCommand } from './release.ts'
 import { type ResolvedChart, namespaceExists, resolveChart } from './target.ts'
@@ -88,17 +88,17 @@ async function deployFrom(
     },
     receipt.exported,
   )
-  let link: PodLink
+  let archive: Archive | undefined
   try {
     log.info(`Attached to export job ${jobId}`)
     await session.waitForEnd(jobId, undefined)
     await lookAtRelease() // nothing is minted for a release that was locked while we waited
-    link = await links.take(session, receipt)
+    archive = await links.prepare(session, receipt)
   } finally {
     await session.close()
   }
 
-  const verifier = await prepareVerifier(link)
+  const verifier = await prepareVerifier(archive)
   await verifier?.before()
   // Once more, since a download and a mirror take their time.
   const before = await lookAtRelease()
@@ -117,6 +117,7 @@ async function deployFrom(
     )
   }
   const version = inputs.version ?? (dropsLabel(formerValues) ? null : undefined)
+  const link = await links.settle(session, receipt)
   await upgrade(
     {
       release,
@@ -125,11 +126,11 @@ async function deployFrom(
       chart: chart.arguments,
       existingValues: inputs.existingValues,
       valuesFiles: workplace.valuesFiles,
-      ownValues: toChartValues({ key: valuesKey, bundleUrl: link.url, version }),
+      ownValues: toChartValues({ key: valuesKey, bundleUrl: link, version }),
       createNamespace: inputs.createNamespace,
       helmTimeoutMs: inputs.helmTimeoutMs,
-      valuesProblem: (values) => valuesProblem(values, valuesKey, link.url, inputs.version),
-      rollbackWarning: expired && `Its link ${expired}: pods that start now cannot fetch it.`,
+      valuesProblem: (values) => valuesProblem(values, valuesKey, link, inputs.version),
+      rollbackWarning: warnOfFormerLink,
     },
     { ...dependencies, helm, hiding, startedMs, timed, temporaryDirectory: directory },
     receipt,
@@ -140,14 +141,22 @@ async function deployFrom(
     receipt.verified = await timed('verification', () => verifier.after()).catch(tellWayBack)
   }
 
+  function warnOfFormerLink(): string | undefined {
+    const expired = expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs())
+    return expired && `Its link ${expired}: pods that start now cannot fetch it.`
+  }
+
   /** What cannot be verified stays deployed: the page may be slow to change, and the way back is the user's. */
   function tellWayBack(error: unknown): never {
-    if (!(error instanceof Failure) || error.code !== 'verify-failed') throw error
-    const { message, advice, cause } = error
+    if (!(error instanceof Failure)) throw error
+    const { code, message, advice, cause } = error
+    if (code !== 'verify-failed' && code !== 'cancelled') throw error
+    const stays =
+      code === 'cancelled' ? ` Revision ${receipt.after?.revision ?? ''} stays deployed.` : ''
     const back = deployed
-      ? `\`${rollbackCommand(release, deployed.revision, namespace)}\` goes back.`
+      ? `\`${rollbackCommand(release, deployed.revision, namespace)}\` goes back. ${warnOfFormerLink() ?? ''}`
       : `\`helm uninstall ${release} -n ${namespace}\` takes it away.`
-    throw new Failure('verify-failed', message, { advice: `${advice} ${back}`, cause })
+    throw new Failure(code, `${message}${stays}`, { advice: `${advice} ${back.trim()}`, cause })
   }
 
   async function lookAtRelease(): Promise<ReleaseState> {
@@ -199,11 +208,11 @@ async function deployFrom(
     return keeps && labelOf(former, valuesKey) !== undefined
   }
 
-  async function prepareVerifier({ archive }: PodLink): Promise<Verifier | undefined> {
+  async function prepareVerifier(downloaded: Archive | undefined): Promise<Verifier | undefined> {
     const { verifyUrl: url, helmTimeoutMs: timeoutMs } = inputs
-    if (!url || !archive) return undefined
+    if (!url || !downloaded) return undefined
     const { createVerifier } = await import('../verify.ts')
-    const { file: archiveFile, sizeBytes: archiveBytes } = archive
+    const { file: archiveFile, sizeBytes: archiveBytes } = downloaded
     const timeoutInput = 'helm-timeout-minutes'
     return createVerifier({ url, archiveFile, archiveBytes, timeoutMs, timeoutInput }, dependencies)
   }

@@ -17,6 +17,13 @@ const isSlow = new RegExp(`^${slowMark}$`)
 /** In order: an unreachable cluster is a wrapper of several others. */
 const clusterCauses: readonly Cause[] = [
   {
+    // Its certificate and its address are not those of the kubeconfig.
+    pattern: /failed calling webhook|admission webhook/i,
+    code: 'deploy-failed',
+    what: 'An admission webhook of the cluster refused it, or could not be asked',
+    advice: 'Look at what the webhook demands, or at the service behind it.',
+  },
+  {
     pattern: untrusted,
     code: 'tls',
     what: 'The connection to the Kubernetes API was not trusted',

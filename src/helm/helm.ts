@@ -253,7 +253,13 @@ function commandOf(args: readonly string[]): string {
 function lastWords(raw: string): string {
   const at = raw.lastIndexOf('Error: ')
   const words = at === -1 ? raw : raw.slice(at + 'Error: '.length)
-  return words.replace(/^[A-Z]+ FAILED: /, '').trim() || 'no reason was given'
+  return (
+    words
+      .replace(/^[A-Z]+ FAILED: /, '')
+      // A schema of a chart quotes the value that it refuses, which may be anybody's password.
+      .replace(/(at '[^'\n]*': )'[^]*?'(?= (?:does not match pattern|is not valid))/g, "$1'…'")
+      .trim() || 'no reason was given'
+  )
 }
 
 /** In place of Helm's words when it was ended for being slow. */

@@ -11,14 +11,15 @@ import type { HelmInputs, HelmMirror } from './inputs.ts'
 import type { HelmReceipt, HelmStep } from './receipt.ts'
 
 export interface LinkSource {
-  /** @throws Failure, see errors.ts */
-  take(session: Session, receipt: HelmReceipt): Promise<PodLink>
+  /** Mints a link, and downloads and mirrors the archive where that is asked for. */
+  prepare(session: Session, receipt: HelmReceipt): Promise<Archive | undefined>
+  /** The link to deploy, right before it is: that of the mirror, or one that lasts long enough from now. */
+  settle(session: Session, receipt: HelmReceipt): Promise<string>
 }
 
-export interface PodLink {
-  readonly url: string
-  /** Where the archive is, for those who compare with it; undefined when nobody needed it. */
-  readonly archive: (Downloaded & { readonly file: string }) | undefined
+/** Where the archive is, for those who compare with it. */
+export interface Archive extends Downloaded {
+  readonly file: string
 }
 
 export interface LinkDependencies extends Omit<MirrorDependencies, 'deadline'> {
@@ -42,37 +43,34 @@ export async function prepareLink(
 ): Promise<LinkSource> {
   const access = mirror && (await accessTo(mirror, dependencies.environment))
   return {
-    async take(session, receipt) {
+    async prepare(session, receipt) {
       const minted = await session.mintLink(jobId)
-      if (!verifyUrl && !mirror) {
-        return { url: await lasting(session, minted), archive: undefined }
-      }
+      if (!verifyUrl && !mirror) return undefined
       const file = path.join(dependencies.directory, 'bundle.tar.gz')
       const archive = { ...(await session.fetchArchive(jobId, minted, file)), file }
-      // The download may have renewed it.
-      if (!mirror || !access) {
-        return { url: await lasting(session, receipt.exported.bundle ?? minted), archive }
-      }
+      if (!mirror || !access) return archive
       session.waitFor('the mirror')
       const { mirrorArchive, mirrorUrl } = await import('../mirror.ts')
       const request = { access, archiveFile: file, ...archive }
       const { uploaded } = await dependencies.timed('mirror', () =>
         mirrorArchive(request, { ...dependencies, deadline: session.deadline }),
       )
-      const url = mirrorUrl(mirror.baseUrl, archive.sha256)
-      receipt.mirrored = { url, uploaded }
-      return { url, archive }
+      receipt.mirrored = { url: mirrorUrl(mirror.baseUrl, archive.sha256), uploaded }
+      return archive
+    },
+    async settle(session, { mirrored, exported }) {
+      return mirrored?.url ?? (await lasting(session, exported.bundle)).url.href
     },
   }
 
   /** Pods start until Helm gives up, and fetch the link when they do. */
-  async function lasting(session: Session, minted: Bundle): Promise<string> {
+  async function lasting(session: Session, minted: Bundle | undefined): Promise<Bundle> {
     const neededMs = helmTimeoutMs + reserveMs
     const lifeMs = ({ expiresAtMs }: Bundle) => expiresAtMs - session.client.serverWallMs()
-    if (lifeMs(minted) >= neededMs) return minted.url.href
+    if (minted && lifeMs(minted) >= neededMs) return minted
     dependencies.log.info('The link does not outlast the deployment; asking for a fresh one')
     const fresh = await session.mintLink(jobId)
-    if (lifeMs(fresh) >= neededMs) return fresh.url.href
+    if (lifeMs(fresh) >= neededMs) return fresh
     throw new Failure(
       'expired',
       `The link works only for ${formatDuration(lifeMs(fresh))}, but must outlast \`helm-timeout-minutes\` and two more (${formatDuration(neededMs)}). Nothing was deployed.`,

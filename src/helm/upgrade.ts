@@ -4,7 +4,7 @@ import { Failure, toFailure } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { formatDuration, formatElapsed } from '../units.ts'
 import { clusterCause, explainCluster } from './explain.ts'
-import { type Helm, HelmError, type Upgrade, type Within, slowMark } from './helm.ts'
+import { type Helm, HelmError, type Revision, type Upgrade, type Within, slowMark } from './helm.ts'
 import type { Hiding } from './hide.ts'
 import { type ReasonsDependencies, readReasons } from './reasons.ts'
 import type { HelmReceipt, HelmStep } from './receipt.ts'
@@ -24,8 +24,8 @@ export interface UpgradeRequest extends Omit<Upgrade, 'timeoutMs'>, ReleasePlace
   readonly helmTimeoutMs: number
   /** Whether values that were read back are ours; a word on what is wrong, or undefined. */
   readonly valuesProblem: (values: unknown) => string | undefined
-  /** A sentence on what a rollback to the former revision means for its pods; undefined when nothing. */
-  readonly rollbackWarning: string | undefined
+  /** A sentence on what going back to the former revision means for its pods now; undefined when nothing. */
+  readonly rollbackWarning: () => string | undefined
 }
 
 export interface UpgradeDependencies extends ReasonsDependencies {
@@ -45,8 +45,12 @@ const watchEveryMs = 10_000
 const longestSilenceMs = 60_000
 /** Helm's own end comes first, since it names what was not ready. */
 const graceMs = 30_000
-/** All that a cancelled run has: the runner kills it ten seconds after the first signal. */
-const cancelledMs = 4_000
+/** All that a cancelled run has to put things back: the runner kills it ten seconds after the first signal. */
+const cancelledMs = 6_000
+/** For reading what has become of a deployment, also when Helm has used up its time. */
+const readingMs = 30_000
+const readingTries = 3
+const rereadMs = 1_000
 const shortestDelayMs = 500
 const longestDelayMs = 5_000
 
@@ -70,6 +74,7 @@ export async function upgrade(
   const what = before.newestRevision === 0 ? 'install' : 'upgrade'
   // The revisions that this run has made: its own, and that of its rollback. Another run may have slipped in between.
   const ours = new Set<number>()
+  let logged = { line: '', atMs: beganMs }
   receipt.attempted = true
   log.info(`Helm ${what}: revision ${next}, within ${formatDuration(helmTimeoutMs)}`)
   try {
@@ -80,12 +85,19 @@ export async function upgrade(
     throw await undo(error)
   }
 
-  async function helmUpgrade(): Promise<void> {
+  function helmUpgrade(): Promise<void> {
+    const within = { signal, maxMs: helmTimeoutMs + graceMs }
+    return watched(() =>
+      helm.upgrade({ ...request, timeoutMs: helmTimeoutMs }, within).catch(tellSlow),
+    )
+  }
+
+  /** Tells of the workloads while Helm is at work. */
+  async function watched(work: () => Promise<void>): Promise<void> {
     const watching = new AbortController()
     const watch = watchWorkloads(AbortSignal.any([signal, watching.signal]))
     try {
-      const within = { signal, maxMs: helmTimeoutMs + graceMs }
-      await helm.upgrade({ ...request, timeoutMs: helmTimeoutMs }, within).catch(tellSlow)
+      await work()
     } finally {
       watching.abort()
       await watch
@@ -100,23 +112,15 @@ export async function upgrade(
     throw new Failure('deploy-failed', slow, { advice: notReadyAdvice, cause: error })
   }
 
-  /** A line on every change, and one a minute; what cannot be read is asked again. */
   async function watchWorkloads(within: AbortSignal): Promise<void> {
-    let last = ''
-    let lastMs = clock.nowMs()
     for (;;) {
       try {
         await clock.sleep(watchEveryMs, within)
         const status = await helm.status({ signal: within, maxMs: quickMs })
         const isNew = status !== undefined && status.revision >= next
-        const line = isNew
-          ? describeWorkloads(workloadsOf(status.resources), tell)
-          : 'Helm is at work'
-        const nowMs = clock.nowMs()
-        if (line === last && nowMs - lastMs < longestSilenceMs) continue
-        last = line
-        lastMs = nowMs
-        logProgress(line)
+        logProgress(
+          isNew ? describeWorkloads(workloadsOf(status.resources), tell) : 'Helm is at work',
+        )
       } catch (error) {
         if (within.aborted) return
         logUnread(error)
@@ -124,7 +128,11 @@ export async function upgrade(
     }
   }
 
+  /** A line on every change, and one a minute. */
   function logProgress(line: string): void {
+    const nowMs = clock.nowMs()
+    if (line === logged.line && nowMs - logged.atMs < longestSilenceMs) return
+    logged = { line, atMs: nowMs }
     log.info(`[${formatElapsed(clock.nowMs() - dependencies.startedMs)}] ${line}`)
   }
 
@@ -159,19 +167,20 @@ export async function upgrade(
 
   /** One answer that does not come must not undo a deployment that went well. */
   async function persistently<T>(ask: (within: Within) => Promise<T>): Promise<T> {
+    const untilMs = clock.nowMs() + Math.max(leftMs(), readingMs)
     for (let delayMs = shortestDelayMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
       try {
         return await ask({ signal, maxMs: quickMs })
       } catch (error) {
-        if (!(error instanceof HelmError) || leftMs() <= 0) return explainCluster(error)
+        const isOver = clock.nowMs() >= untilMs
+        if (!(error instanceof HelmError) || isOver) return explainCluster(error)
         logUnread(error)
-        await clock.sleep(Math.min(delayMs, leftMs()), signal)
+        await clock.sleep(delayMs, signal)
       }
     }
   }
 
   async function assertReady(): Promise<void> {
-    let said = ''
     for (let delayMs = shortestDelayMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
       const status = await persistently((within) => helm.status(within))
       const workloads = workloadsOf(status?.resources ?? {})
@@ -184,9 +193,7 @@ export async function upgrade(
         const content = `Helm was content, but revision ${String(receipt.after?.revision)} of ${release} was not ready within ${waited}.`
         throw new Failure('deploy-failed', content, { advice: notReadyAdvice })
       }
-      const line = describeWorkloads(workloads, tell)
-      if (line !== said) logProgress(line)
-      said = line
+      logProgress(describeWorkloads(workloads, tell))
       await clock.sleep(Math.min(delayMs, leftMs()), signal)
     }
   }
@@ -197,33 +204,78 @@ export async function upgrade(
     const failure = isCancelled() ? undefined : await undoAndExplain(error)
     if (failure && !isCancelled()) return failure
     // Also in the middle of a rollback. Helm has ended, since it is always waited for.
-    const within = { signal: new AbortController().signal, maxMs: cancelledMs }
-    await findOurs(within).catch(logUnread)
-    const undone = await goBack(undefined, within)
+    const undone = await goBackAtOnce()
     return new Failure('cancelled', `${(signal.reason as Failure).message} ${undone}`)
   }
 
   async function undoAndExplain(error: unknown): Promise<Failure> {
     const within = { signal, maxMs: quickMs }
     const isRace = error instanceof HelmError && lockedByAnother.test(error.raw)
-    if (!isRace) await findOurs(within).catch(logUnread)
-    if (ours.size > 0) receipt.reasons = await readReasons(dependencies, within)
-    if (receipt.reasons.length > 0) log.details('What the cluster says', receipt.reasons)
-    const changed = ours.size > 0
-    const undone = await goBack(helmTimeoutMs, { signal, maxMs: helmTimeoutMs + graceMs })
+    let undone: string
+    try {
+      const history = await again(() => helm.history(within))
+      const newest = history[0]?.revision ?? 0
+      if (!isRace && newest > before.newestRevision && !ours.has(newest)) {
+        const values = await again(() => helm.valuesOf(newest, within))
+        if (request.valuesProblem(values) === undefined) ours.add(newest)
+      }
+      if (ours.size > 0) receipt.reasons = await readReasons(dependencies, within)
+      if (receipt.reasons.length > 0) log.details('What the cluster says', receipt.reasons)
+      undone = await goBack(history, helmTimeoutMs, { signal, maxMs: helmTimeoutMs + graceMs })
+    } catch (unread) {
+      logUnread(unread)
+      receipt.isKnown = false
+      undone = `What it left could not be read, so nothing was rolled back. ${lookFirst()}`
+    }
+    await readAfter(within)
     if (isRace) {
       const race = `Another operation on release ${release} began at the same moment. ${undone}`
       return lockedRelease(race, request, before.deployed)
     }
-    return tellFailure(error instanceof HelmError ? error : toFailure(error), changed, undone)
+    const failure = error instanceof HelmError ? error : toFailure(error)
+    return tellFailure(failure, ours.size > 0, undone)
   }
 
-  /** The newest revision is ours when it is new and holds our link. */
-  async function findOurs(within: Within): Promise<void> {
-    const [newest] = await helm.history(within)
-    if (!newest || newest.revision <= before.newestRevision || ours.has(newest.revision)) return
-    const values = await helm.valuesOf(newest.revision, within)
-    if (request.valuesProblem(values) === undefined) ours.add(newest.revision)
+  /** Without waiting for anything, and with as few questions as can be: each may take a login of a second. */
+  async function goBackAtOnce(): Promise<string> {
+    const timeUp = new AbortController()
+    const stopTimer = clock.timer(cancelledMs, () => {
+      timeUp.abort(new Failure('timeout', 'There was no time left to put the release back.'))
+    })
+    const within = { signal: timeUp.signal, maxMs: cancelledMs }
+    receipt.isKnown = false
+    try {
+      const history = await helm.history(within)
+      const newest = history[0]?.revision ?? 0
+      if (newest === next) ours.add(next)
+      const undone = await goBack(history, undefined, within)
+      receipt.isKnown = true
+      if (receipt.putBack !== undefined && before.deployed) {
+        const updated = new Date(clock.wallMs()).toISOString()
+        receipt.after = { ...before.deployed, revision: newest + 1, updated }
+      } else if (newest > before.newestRevision && before.newestRevision === 0) {
+        receipt.after = undefined
+      }
+      return undone
+    } catch (error) {
+      logUnread(error)
+      return `What it left could not be read. ${lookFirst()}`
+    } finally {
+      stopTimer()
+    }
+  }
+
+  /** A cluster that stumbles is when upgrades fail. */
+  async function again<T>(ask: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await ask()
+      } catch (error) {
+        if (!(error instanceof HelmError) || tries === readingTries) throw error
+        logUnread(error)
+        await clock.sleep(rereadMs, signal)
+      }
+    }
   }
 
   /**
@@ -231,48 +283,61 @@ export async function upgrade(
    *
    * @param waitMs how long Helm waits for the former pods; undefined not to wait at all
    */
-  async function goBack(waitMs: number | undefined, within: Within): Promise<string> {
-    const asking = { ...within, maxMs: Math.min(within.maxMs, quickMs) }
-    let command = before.deployed
-      ? rollbackCommand(release, before.deployed.revision, namespace)
-      : `helm uninstall ${release} -n ${namespace}`
+  async function goBack(
+    history: readonly Revision[],
+    waitMs: number | undefined,
+    within: Within,
+  ): Promise<string> {
+    const newest = history[0]?.revision ?? 0
+    if (newest <= before.newestRevision) return nothingChanged()
+    if (!ours.has(newest)) {
+      return `Meanwhile something else has made revision ${newest}, so nothing was rolled back.`
+    }
+    const former = formerRevision(history)
+    if (former === undefined && before.newestRevision > 0) {
+      return 'The release was not deployed before, so there is nothing to roll back to; it is left as it is.'
+    }
+    const warning = former === before.deployed?.revision ? request.rollbackWarning() : undefined
+    const also = warning === undefined ? '' : ` ${warning}`
     try {
-      const history = await helm.history(asking)
-      const newest = history[0]?.revision ?? 0
-      if (newest <= before.newestRevision) return nothingChanged()
-      if (!ours.has(newest)) {
-        return `Meanwhile something else has made revision ${newest}, so nothing was rolled back.`
+      if (former === undefined) {
+        log.info('Removing what was installed')
+        await goBackBy(waitMs, (patienceMs) => helm.uninstall(patienceMs, within))
+        return 'What was installed has been removed again.'
       }
-      const first = Math.min(...ours)
-      // What was deployed and is not any more is superseded; what failed stays failed.
-      const former = history.find(
-        ({ revision, status }) => revision < first && /^(?:deployed|superseded)$/.test(status),
-      )?.revision
-      if (former !== undefined) {
-        command = rollbackCommand(release, former, namespace)
-        log.info(`Rolling back to revision ${former}`)
-        ours.add(newest + 1) // what Helm makes of a rollback
-        await timed('rollback', () =>
-          evenWithoutWatch(waitMs, (patienceMs) => helm.rollback(former, patienceMs, within)),
-        )
-        receipt.putBack = former
-        const { rollbackWarning: warning } = request
-        return `Rolled back to revision ${former}.${warning === undefined ? '' : ` ${warning}`}`
-      }
-      if (before.newestRevision > 0) {
-        return 'The release was never deployed before, so there is nothing to roll back to; it is left as it is.'
-      }
-      log.info('Removing what was installed')
-      await timed('rollback', () =>
-        evenWithoutWatch(waitMs, (patienceMs) => helm.uninstall(patienceMs, within)),
-      )
-      return 'What was installed has been removed again.'
+      log.info(`Rolling back to revision ${former}`)
+      ours.add(newest + 1) // what Helm makes of a rollback
+      await goBackBy(waitMs, (patienceMs) => helm.rollback(former, patienceMs, within))
+      receipt.putBack = former
+      return `Rolled back to revision ${former}.${also}`
     } catch (error) {
       const said = error instanceof HelmError ? ` Helm said: "${error.said}".` : ''
-      return `Putting it back failed as well; try \`${command}\`.${said}`
-    } finally {
-      await readAfter(asking)
+      const command =
+        former === undefined
+          ? `helm uninstall ${release} -n ${namespace}`
+          : rollbackCommand(release, former, namespace)
+      return `Putting it back failed as well; try \`${command}\`.${said}${also}`
     }
+  }
+
+  /** What was deployed a moment ago, unless another run has deployed since. */
+  function formerRevision(history: readonly Revision[]): number | undefined {
+    const first = Math.min(...ours)
+    const between = history.find(
+      ({ revision, status }) =>
+        revision < first &&
+        revision > before.newestRevision &&
+        /^(?:deployed|superseded)$/.test(status),
+    )
+    return between?.revision ?? before.deployed?.revision
+  }
+
+  function lookFirst(): string {
+    const { deployed } = before
+    const command = deployed
+      ? rollbackCommand(release, deployed.revision, namespace)
+      : `helm uninstall ${release} -n ${namespace}`
+    return `Look at \`helm history ${release} -n ${namespace}\`; \`${command}\` goes back.`
   }
 
   function nothingChanged(): string {
@@ -282,20 +347,23 @@ export async function upgrade(
   }
 
   /** An account that may not watch cannot wait either, on Helm 4; without waiting it can go back. */
-  async function evenWithoutWatch(
+  function goBackBy(
     waitMs: number | undefined,
     work: (waitMs: number | undefined) => Promise<void>,
   ): Promise<void> {
-    try {
-      await work(waitMs)
-    } catch (error) {
-      const mayNotWatch = error instanceof HelmError && /cannot watch resource/i.test(error.raw)
-      if (!mayNotWatch || waitMs === undefined) throw error
-      // Helm may have done all but the waiting.
-      await work(undefined).catch((again: unknown) => {
-        if (!(again instanceof HelmError) || !/not found/.test(again.raw)) throw again
-      })
-    }
+    return timed('rollback', async () => {
+      if (waitMs === undefined) return work(undefined)
+      try {
+        await watched(() => work(waitMs))
+      } catch (error) {
+        const mayNotWatch = error instanceof HelmError && /cannot watch resource/i.test(error.raw)
+        if (!mayNotWatch) throw error
+        // Helm may have done all but the waiting.
+        await work(undefined).catch((later: unknown) => {
+          if (!(later instanceof HelmError) || !/not found/.test(later.raw)) throw later
+        })
+      }
+    })
   }
 
   async function readAfter(within: Within): Promise<void> {
@@ -312,7 +380,8 @@ export async function upgrade(
   function tellFailure(error: Failure | HelmError, changed: boolean, undone: string): Failure {
     const items = receipt.reasons.map((reason) => `\n- ${reason}`).join('')
     if (error instanceof Failure) {
-      const { code, message, advice } = error
+      const { message, advice } = error
+      const code = changed && error.code !== 'internal' ? 'deploy-failed' : error.code
       return new Failure(code, `${message} ${undone}${items}`, { advice, cause: error })
     }
     const cause = clusterCause(error)

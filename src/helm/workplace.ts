@@ -63,7 +63,12 @@ export async function prepareWorkplace(
   const { disk, log, hiding, signal } = dependencies
   const directory = disk.makePrivateDirectory(dependencies.temporaryDirectory)
   const close = () => {
-    disk.remove(directory)
+    try {
+      disk.remove(directory)
+    } catch (error) {
+      // It must not hide how the run has ended; the end of the process tries once more.
+      log.debug(Error.isError(error) ? error.message : 'A directory could not be removed.')
+    }
   }
   try {
     const isOwnCluster = inputs.kubeconfig === undefined

@@ -32370,7 +32370,11 @@ function commandOf(args) {
 function lastWords(raw) {
     const at = raw.lastIndexOf('Error: ');
     const words = at === -1 ? raw : raw.slice(at + 'Error: '.length);
-    return words.replace(/^[A-Z]+ FAILED: /, '').trim() || 'no reason was given';
+    return (words
+        .replace(/^[A-Z]+ FAILED: /, '')
+        // A schema of a chart quotes the value that it refuses, which may be anybody's password.
+        .replace(/(at '[^'\n]*': )'[^]*?'(?= (?:does not match pattern|is not valid))/g, "$1'…'")
+        .trim() || 'no reason was given');
 }
 /** In place of Helm's words when it was ended for being slow. */
 const slowMark = 'too slow';
@@ -32393,6 +32397,13 @@ const untrusted = /x509:|tls: failed to verify|server gave HTTP response to HTTP
 const isSlow = new RegExp(`^${slowMark}$`);
 /** In order: an unreachable cluster is a wrapper of several others. */
 const clusterCauses = [
+    {
+        // Its certificate and its address are not those of the kubeconfig.
+        pattern: /failed calling webhook|admission webhook/i,
+        code: 'deploy-failed',
+        what: 'An admission webhook of the cluster refused it, or could not be asked',
+        advice: 'Look at what the webhook demands, or at the service behind it.',
+    },
     {
         pattern: untrusted,
         code: 'tls',
@@ -32587,36 +32598,35 @@ const reserveMs = 2 * 60_000;
 async function prepareLink({ jobId, helmTimeoutMs, mirror, verifyUrl }, dependencies) {
     const access = mirror && (await accessTo(mirror, dependencies.environment));
     return {
-        async take(session, receipt) {
+        async prepare(session, receipt) {
             const minted = await session.mintLink(jobId);
-            if (!verifyUrl && !mirror) {
-                return { url: await lasting(session, minted), archive: undefined };
-            }
+            if (!verifyUrl && !mirror)
+                return undefined;
             const file = external_node_path_default().join(dependencies.directory, 'bundle.tar.gz');
             const archive = { ...(await session.fetchArchive(jobId, minted, file)), file };
-            // The download may have renewed it.
-            if (!mirror || !access) {
-                return { url: await lasting(session, receipt.exported.bundle ?? minted), archive };
-            }
+            if (!mirror || !access)
+                return archive;
             session.waitFor('the mirror');
             const { mirrorArchive, mirrorUrl } = await __nccwpck_require__.e(/* import() */ 721).then(__nccwpck_require__.bind(__nccwpck_require__, 2721));
             const request = { access, archiveFile: file, ...archive };
             const { uploaded } = await dependencies.timed('mirror', () => mirrorArchive(request, { ...dependencies, deadline: session.deadline }));
-            const url = mirrorUrl(mirror.baseUrl, archive.sha256);
-            receipt.mirrored = { url, uploaded };
-            return { url, archive };
+            receipt.mirrored = { url: mirrorUrl(mirror.baseUrl, archive.sha256), uploaded };
+            return archive;
+        },
+        async settle(session, { mirrored, exported }) {
+            return mirrored?.url ?? (await lasting(session, exported.bundle)).url.href;
         },
     };
     /** Pods start until Helm gives up, and fetch the link when they do. */
     async function lasting(session, minted) {
         const neededMs = helmTimeoutMs + reserveMs;
         const lifeMs = ({ expiresAtMs }) => expiresAtMs - session.client.serverWallMs();
-        if (lifeMs(minted) >= neededMs)
-            return minted.url.href;
+        if (minted && lifeMs(minted) >= neededMs)
+            return minted;
         dependencies.log.info('The link does not outlast the deployment; asking for a fresh one');
         const fresh = await session.mintLink(jobId);
         if (lifeMs(fresh) >= neededMs)
-            return fresh.url.href;
+            return fresh;
         throw new errors/* Failure */.HR('expired', `The link works only for ${(0,units/* formatDuration */.a3)(lifeMs(fresh))}, but must outlast \`helm-timeout-minutes\` and two more (${(0,units/* formatDuration */.a3)(neededMs)}). Nothing was deployed.`, {
             advice: 'Lower `helm-timeout-minutes`, or use a mirror (`mirror-bucket`), whose links do not expire.',
         });
@@ -36282,8 +36292,12 @@ const watchEveryMs = 10_000;
 const upgrade_longestSilenceMs = 60_000;
 /** Helm's own end comes first, since it names what was not ready. */
 const graceMs = 30_000;
-/** All that a cancelled run has: the runner kills it ten seconds after the first signal. */
-const cancelledMs = 4_000;
+/** All that a cancelled run has to put things back: the runner kills it ten seconds after the first signal. */
+const cancelledMs = 6_000;
+/** For reading what has become of a deployment, also when Helm has used up its time. */
+const readingMs = 30_000;
+const readingTries = 3;
+const rereadMs = 1_000;
 const shortestDelayMs = 500;
 const longestDelayMs = 5_000;
 /**
@@ -36302,6 +36316,7 @@ async function upgrade(request, dependencies, receipt) {
     const what = before.newestRevision === 0 ? 'install' : 'upgrade';
     // The revisions that this run has made: its own, and that of its rollback. Another run may have slipped in between.
     const ours = new Set();
+    let logged = { line: '', atMs: beganMs };
     receipt.attempted = true;
     log.info(`Helm ${what}: revision ${next}, within ${(0,units/* formatDuration */.a3)(helmTimeoutMs)}`);
     try {
@@ -36312,12 +36327,16 @@ async function upgrade(request, dependencies, receipt) {
     catch (error) {
         throw await undo(error);
     }
-    async function helmUpgrade() {
+    function helmUpgrade() {
+        const within = { signal, maxMs: helmTimeoutMs + graceMs };
+        return watched(() => helm.upgrade({ ...request, timeoutMs: helmTimeoutMs }, within).catch(tellSlow));
+    }
+    /** Tells of the workloads while Helm is at work. */
+    async function watched(work) {
         const watching = new AbortController();
         const watch = watchWorkloads(AbortSignal.any([signal, watching.signal]));
         try {
-            const within = { signal, maxMs: helmTimeoutMs + graceMs };
-            await helm.upgrade({ ...request, timeoutMs: helmTimeoutMs }, within).catch(tellSlow);
+            await work();
         }
         finally {
             watching.abort();
@@ -36332,24 +36351,13 @@ async function upgrade(request, dependencies, receipt) {
         const slow = `The ${what} of ${release} was not done after ${waited}, and was ended.`;
         throw new errors/* Failure */.HR('deploy-failed', slow, { advice: notReadyAdvice, cause: error });
     }
-    /** A line on every change, and one a minute; what cannot be read is asked again. */
     async function watchWorkloads(within) {
-        let last = '';
-        let lastMs = clock.nowMs();
         for (;;) {
             try {
                 await clock.sleep(watchEveryMs, within);
                 const status = await helm.status({ signal: within, maxMs: quickMs });
                 const isNew = status !== undefined && status.revision >= next;
-                const line = isNew
-                    ? describeWorkloads(workloadsOf(status.resources), tell)
-                    : 'Helm is at work';
-                const nowMs = clock.nowMs();
-                if (line === last && nowMs - lastMs < upgrade_longestSilenceMs)
-                    continue;
-                last = line;
-                lastMs = nowMs;
-                logProgress(line);
+                logProgress(isNew ? describeWorkloads(workloadsOf(status.resources), tell) : 'Helm is at work');
             }
             catch (error) {
                 if (within.aborted)
@@ -36358,7 +36366,12 @@ async function upgrade(request, dependencies, receipt) {
             }
         }
     }
+    /** A line on every change, and one a minute. */
     function logProgress(line) {
+        const nowMs = clock.nowMs();
+        if (line === logged.line && nowMs - logged.atMs < upgrade_longestSilenceMs)
+            return;
+        logged = { line, atMs: nowMs };
         log.info(`[${(0,units/* formatElapsed */.C7)(clock.nowMs() - dependencies.startedMs)}] ${line}`);
     }
     function logUnread(error) {
@@ -36386,20 +36399,21 @@ async function upgrade(request, dependencies, receipt) {
     }
     /** One answer that does not come must not undo a deployment that went well. */
     async function persistently(ask) {
+        const untilMs = clock.nowMs() + Math.max(leftMs(), readingMs);
         for (let delayMs = shortestDelayMs;; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
             try {
                 return await ask({ signal, maxMs: quickMs });
             }
             catch (error) {
-                if (!(error instanceof HelmError) || leftMs() <= 0)
+                const isOver = clock.nowMs() >= untilMs;
+                if (!(error instanceof HelmError) || isOver)
                     return explainCluster(error);
                 logUnread(error);
-                await clock.sleep(Math.min(delayMs, leftMs()), signal);
+                await clock.sleep(delayMs, signal);
             }
         }
     }
     async function assertReady() {
-        let said = '';
         for (let delayMs = shortestDelayMs;; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
             const status = await persistently((within) => helm.status(within));
             const workloads = workloadsOf(status?.resources ?? {});
@@ -36413,10 +36427,7 @@ async function upgrade(request, dependencies, receipt) {
                 const content = `Helm was content, but revision ${String(receipt.after?.revision)} of ${release} was not ready within ${waited}.`;
                 throw new errors/* Failure */.HR('deploy-failed', content, { advice: notReadyAdvice });
             }
-            const line = describeWorkloads(workloads, tell);
-            if (line !== said)
-                logProgress(line);
-            said = line;
+            logProgress(describeWorkloads(workloads, tell));
             await clock.sleep(Math.min(delayMs, leftMs()), signal);
         }
     }
@@ -36427,81 +36438,138 @@ async function upgrade(request, dependencies, receipt) {
         if (failure && !isCancelled())
             return failure;
         // Also in the middle of a rollback. Helm has ended, since it is always waited for.
-        const within = { signal: new AbortController().signal, maxMs: cancelledMs };
-        await findOurs(within).catch(logUnread);
-        const undone = await goBack(undefined, within);
+        const undone = await goBackAtOnce();
         return new errors/* Failure */.HR('cancelled', `${signal.reason.message} ${undone}`);
     }
     async function undoAndExplain(error) {
         const within = { signal, maxMs: quickMs };
         const isRace = error instanceof HelmError && lockedByAnother.test(error.raw);
-        if (!isRace)
-            await findOurs(within).catch(logUnread);
-        if (ours.size > 0)
-            receipt.reasons = await readReasons(dependencies, within);
-        if (receipt.reasons.length > 0)
-            log.details('What the cluster says', receipt.reasons);
-        const changed = ours.size > 0;
-        const undone = await goBack(helmTimeoutMs, { signal, maxMs: helmTimeoutMs + graceMs });
+        let undone;
+        try {
+            const history = await again(() => helm.history(within));
+            const newest = history[0]?.revision ?? 0;
+            if (!isRace && newest > before.newestRevision && !ours.has(newest)) {
+                const values = await again(() => helm.valuesOf(newest, within));
+                if (request.valuesProblem(values) === undefined)
+                    ours.add(newest);
+            }
+            if (ours.size > 0)
+                receipt.reasons = await readReasons(dependencies, within);
+            if (receipt.reasons.length > 0)
+                log.details('What the cluster says', receipt.reasons);
+            undone = await goBack(history, helmTimeoutMs, { signal, maxMs: helmTimeoutMs + graceMs });
+        }
+        catch (unread) {
+            logUnread(unread);
+            receipt.isKnown = false;
+            undone = `What it left could not be read, so nothing was rolled back. ${lookFirst()}`;
+        }
+        await readAfter(within);
         if (isRace) {
             const race = `Another operation on release ${release} began at the same moment. ${undone}`;
             return lockedRelease(race, request, before.deployed);
         }
-        return tellFailure(error instanceof HelmError ? error : (0,errors/* toFailure */.w2)(error), changed, undone);
+        const failure = error instanceof HelmError ? error : (0,errors/* toFailure */.w2)(error);
+        return tellFailure(failure, ours.size > 0, undone);
     }
-    /** The newest revision is ours when it is new and holds our link. */
-    async function findOurs(within) {
-        const [newest] = await helm.history(within);
-        if (!newest || newest.revision <= before.newestRevision || ours.has(newest.revision))
-            return;
-        const values = await helm.valuesOf(newest.revision, within);
-        if (request.valuesProblem(values) === undefined)
-            ours.add(newest.revision);
+    /** Without waiting for anything, and with as few questions as can be: each may take a login of a second. */
+    async function goBackAtOnce() {
+        const timeUp = new AbortController();
+        const stopTimer = clock.timer(cancelledMs, () => {
+            timeUp.abort(new errors/* Failure */.HR('timeout', 'There was no time left to put the release back.'));
+        });
+        const within = { signal: timeUp.signal, maxMs: cancelledMs };
+        receipt.isKnown = false;
+        try {
+            const history = await helm.history(within);
+            const newest = history[0]?.revision ?? 0;
+            if (newest === next)
+                ours.add(next);
+            const undone = await goBack(history, undefined, within);
+            receipt.isKnown = true;
+            if (receipt.putBack !== undefined && before.deployed) {
+                const updated = new Date(clock.wallMs()).toISOString();
+                receipt.after = { ...before.deployed, revision: newest + 1, updated };
+            }
+            else if (newest > before.newestRevision && before.newestRevision === 0) {
+                receipt.after = undefined;
+            }
+            return undone;
+        }
+        catch (error) {
+            logUnread(error);
+            return `What it left could not be read. ${lookFirst()}`;
+        }
+        finally {
+            stopTimer();
+        }
+    }
+    /** A cluster that stumbles is when upgrades fail. */
+    async function again(ask) {
+        for (let tries = 1;; tries += 1) {
+            try {
+                return await ask();
+            }
+            catch (error) {
+                if (!(error instanceof HelmError) || tries === readingTries)
+                    throw error;
+                logUnread(error);
+                await clock.sleep(rereadMs, signal);
+            }
+        }
     }
     /**
      * Goes back to what was deployed before our revision.
      *
      * @param waitMs how long Helm waits for the former pods; undefined not to wait at all
      */
-    async function goBack(waitMs, within) {
-        const asking = { ...within, maxMs: Math.min(within.maxMs, quickMs) };
-        let command = before.deployed
-            ? rollbackCommand(release, before.deployed.revision, namespace)
-            : `helm uninstall ${release} -n ${namespace}`;
+    async function goBack(history, waitMs, within) {
+        const newest = history[0]?.revision ?? 0;
+        if (newest <= before.newestRevision)
+            return nothingChanged();
+        if (!ours.has(newest)) {
+            return `Meanwhile something else has made revision ${newest}, so nothing was rolled back.`;
+        }
+        const former = formerRevision(history);
+        if (former === undefined && before.newestRevision > 0) {
+            return 'The release was not deployed before, so there is nothing to roll back to; it is left as it is.';
+        }
+        const warning = former === before.deployed?.revision ? request.rollbackWarning() : undefined;
+        const also = warning === undefined ? '' : ` ${warning}`;
         try {
-            const history = await helm.history(asking);
-            const newest = history[0]?.revision ?? 0;
-            if (newest <= before.newestRevision)
-                return nothingChanged();
-            if (!ours.has(newest)) {
-                return `Meanwhile something else has made revision ${newest}, so nothing was rolled back.`;
+            if (former === undefined) {
+                log.info('Removing what was installed');
+                await goBackBy(waitMs, (patienceMs) => helm.uninstall(patienceMs, within));
+                return 'What was installed has been removed again.';
             }
-            const first = Math.min(...ours);
-            // What was deployed and is not any more is superseded; what failed stays failed.
-            const former = history.find(({ revision, status }) => revision < first && /^(?:deployed|superseded)$/.test(status))?.revision;
-            if (former !== undefined) {
-                command = rollbackCommand(release, former, namespace);
-                log.info(`Rolling back to revision ${former}`);
-                ours.add(newest + 1); // what Helm makes of a rollback
-                await timed('rollback', () => evenWithoutWatch(waitMs, (patienceMs) => helm.rollback(former, patienceMs, within)));
-                receipt.putBack = former;
-                const { rollbackWarning: warning } = request;
-                return `Rolled back to revision ${former}.${warning === undefined ? '' : ` ${warning}`}`;
-            }
-            if (before.newestRevision > 0) {
-                return 'The release was never deployed before, so there is nothing to roll back to; it is left as it is.';
-            }
-            log.info('Removing what was installed');
-            await timed('rollback', () => evenWithoutWatch(waitMs, (patienceMs) => helm.uninstall(patienceMs, within)));
-            return 'What was installed has been removed again.';
+            log.info(`Rolling back to revision ${former}`);
+            ours.add(newest + 1); // what Helm makes of a rollback
+            await goBackBy(waitMs, (patienceMs) => helm.rollback(former, patienceMs, within));
+            receipt.putBack = former;
+            return `Rolled back to revision ${former}.${also}`;
         }
         catch (error) {
             const said = error instanceof HelmError ? ` Helm said: "${error.said}".` : '';
-            return `Putting it back failed as well; try \`${command}\`.${said}`;
+            const command = former === undefined
+                ? `helm uninstall ${release} -n ${namespace}`
+                : rollbackCommand(release, former, namespace);
+            return `Putting it back failed as well; try \`${command}\`.${said}${also}`;
         }
-        finally {
-            await readAfter(asking);
-        }
+    }
+    /** What was deployed a moment ago, unless another run has deployed since. */
+    function formerRevision(history) {
+        const first = Math.min(...ours);
+        const between = history.find(({ revision, status }) => revision < first &&
+            revision > before.newestRevision &&
+            /^(?:deployed|superseded)$/.test(status));
+        return between?.revision ?? before.deployed?.revision;
+    }
+    function lookFirst() {
+        const { deployed } = before;
+        const command = deployed
+            ? rollbackCommand(release, deployed.revision, namespace)
+            : `helm uninstall ${release} -n ${namespace}`;
+        return `Look at \`helm history ${release} -n ${namespace}\`; \`${command}\` goes back.`;
     }
     function nothingChanged() {
         const { deployed } = before;
@@ -36510,20 +36578,24 @@ async function upgrade(request, dependencies, receipt) {
         return `Nothing has changed: revision ${deployed.revision} is still deployed.`;
     }
     /** An account that may not watch cannot wait either, on Helm 4; without waiting it can go back. */
-    async function evenWithoutWatch(waitMs, work) {
-        try {
-            await work(waitMs);
-        }
-        catch (error) {
-            const mayNotWatch = error instanceof HelmError && /cannot watch resource/i.test(error.raw);
-            if (!mayNotWatch || waitMs === undefined)
-                throw error;
-            // Helm may have done all but the waiting.
-            await work(undefined).catch((again) => {
-                if (!(again instanceof HelmError) || !/not found/.test(again.raw))
-                    throw again;
-            });
-        }
+    function goBackBy(waitMs, work) {
+        return timed('rollback', async () => {
+            if (waitMs === undefined)
+                return work(undefined);
+            try {
+                await watched(() => work(waitMs));
+            }
+            catch (error) {
+                const mayNotWatch = error instanceof HelmError && /cannot watch resource/i.test(error.raw);
+                if (!mayNotWatch)
+                    throw error;
+                // Helm may have done all but the waiting.
+                await work(undefined).catch((later) => {
+                    if (!(later instanceof HelmError) || !/not found/.test(later.raw))
+                        throw later;
+                });
+            }
+        });
     }
     async function readAfter(within) {
         try {
@@ -36539,7 +36611,8 @@ async function upgrade(request, dependencies, receipt) {
     function tellFailure(error, changed, undone) {
         const items = receipt.reasons.map((reason) => `\n- ${reason}`).join('');
         if (error instanceof errors/* Failure */.HR) {
-            const { code, message, advice } = error;
+            const { message, advice } = error;
+            const code = changed && error.code !== 'internal' ? 'deploy-failed' : error.code;
             return new errors/* Failure */.HR(code, `${message} ${undone}${items}`, { advice, cause: error });
         }
         const cause = clusterCause(error);
@@ -37264,7 +37337,13 @@ async function prepareWorkplace(inputs, dependencies) {
     const { disk, log, hiding, signal } = dependencies;
     const directory = disk.makePrivateDirectory(dependencies.temporaryDirectory);
     const close = () => {
-        disk.remove(directory);
+        try {
+            disk.remove(directory);
+        }
+        catch (error) {
+            // It must not hide how the run has ended; the end of the process tries once more.
+            log.debug(Error.isError(error) ? error.message : 'A directory could not be removed.');
+        }
     };
     try {
         const isOwnCluster = inputs.kubeconfig === undefined;
@@ -37427,17 +37506,17 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
             hiding.add(secret);
         },
     }, receipt.exported);
-    let link;
+    let archive;
     try {
         log.info(`Attached to export job ${jobId}`);
         await session.waitForEnd(jobId, undefined);
         await lookAtRelease(); // nothing is minted for a release that was locked while we waited
-        link = await links.take(session, receipt);
+        archive = await links.prepare(session, receipt);
     }
     finally {
         await session.close();
     }
-    const verifier = await prepareVerifier(link);
+    const verifier = await prepareVerifier(archive);
     await verifier?.before();
     // Once more, since a download and a mirror take their time.
     const before = await lookAtRelease();
@@ -37456,6 +37535,7 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
         log.warning(`The link of revision ${deployed.revision}, which is deployed now, ${expired}. Going back to it would start pods that cannot fetch their site; with a mirror (\`mirror-bucket\`) they could.`);
     }
     const version = inputs.version ?? (dropsLabel(formerValues) ? null : undefined);
+    const link = await links.settle(session, receipt);
     await upgrade({
         release,
         namespace,
@@ -37463,26 +37543,33 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
         chart: chart.arguments,
         existingValues: inputs.existingValues,
         valuesFiles: workplace.valuesFiles,
-        ownValues: (0,chart_values/* toChartValues */.W)({ key: valuesKey, bundleUrl: link.url, version }),
+        ownValues: (0,chart_values/* toChartValues */.W)({ key: valuesKey, bundleUrl: link, version }),
         createNamespace: inputs.createNamespace,
         helmTimeoutMs: inputs.helmTimeoutMs,
-        valuesProblem: (values) => valuesProblem(values, valuesKey, link.url, inputs.version),
-        rollbackWarning: expired && `Its link ${expired}: pods that start now cannot fetch it.`,
+        valuesProblem: (values) => valuesProblem(values, valuesKey, link, inputs.version),
+        rollbackWarning: warnOfFormerLink,
     }, { ...dependencies, helm, hiding, startedMs, timed, temporaryDirectory: directory }, receipt);
     receipt.liveSinceMs = clock.wallMs();
     log.info(`Deployed: revision ${receipt.after?.revision ?? ''} of ${release} in ${namespace}`);
     if (verifier) {
         receipt.verified = await timed('verification', () => verifier.after()).catch(tellWayBack);
     }
+    function warnOfFormerLink() {
+        const expired = expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs());
+        return expired && `Its link ${expired}: pods that start now cannot fetch it.`;
+    }
     /** What cannot be verified stays deployed: the page may be slow to change, and the way back is the user's. */
     function tellWayBack(error) {
-        if (!(error instanceof errors/* Failure */.HR) || error.code !== 'verify-failed')
+        if (!(error instanceof errors/* Failure */.HR))
             throw error;
-        const { message, advice, cause } = error;
+        const { code, message, advice, cause } = error;
+        if (code !== 'verify-failed' && code !== 'cancelled')
+            throw error;
+        const stays = code === 'cancelled' ? ` Revision ${receipt.after?.revision ?? ''} stays deployed.` : '';
         const back = deployed
-            ? `\`${rollbackCommand(release, deployed.revision, namespace)}\` goes back.`
+            ? `\`${rollbackCommand(release, deployed.revision, namespace)}\` goes back. ${warnOfFormerLink() ?? ''}`
             : `\`helm uninstall ${release} -n ${namespace}\` takes it away.`;
-        throw new errors/* Failure */.HR('verify-failed', message, { advice: `${advice} ${back}`, cause });
+        throw new errors/* Failure */.HR(code, `${message}${stays}`, { advice: `${advice} ${back.trim()}`, cause });
     }
     async function lookAtRelease() {
         const state = await readRelease(helm, within).catch(explainCluster);
@@ -37524,12 +37611,12 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
         const keeps = inputs.existingValues === 'keep' && !inputs.callerValues.setsVersion;
         return keeps && labelOf(former, valuesKey) !== undefined;
     }
-    async function prepareVerifier({ archive }) {
+    async function prepareVerifier(downloaded) {
         const { verifyUrl: url, helmTimeoutMs: timeoutMs } = inputs;
-        if (!url || !archive)
+        if (!url || !downloaded)
             return undefined;
         const { createVerifier } = await Promise.all(/* import() */[__nccwpck_require__.e(118), __nccwpck_require__.e(538)]).then(__nccwpck_require__.bind(__nccwpck_require__, 5538));
-        const { file: archiveFile, sizeBytes: archiveBytes } = archive;
+        const { file: archiveFile, sizeBytes: archiveBytes } = downloaded;
         const timeoutInput = 'helm-timeout-minutes';
         return createVerifier({ url, archiveFile, archiveBytes, timeoutMs, timeoutInput }, dependencies);
     }

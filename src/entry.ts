@@ -47,8 +47,8 @@ export async function enter(
 
   let goodbye: NodeJS.Timeout | undefined
   function onCancel(signalName: string): void {
+    if (cancelling.signal.aborted) return // what has begun to end has its time
     const failure = new Failure('cancelled', `Cancelled by ${signalName}.`)
-    if (cancelling.signal.aborted) onLostError(failure) // asked twice
     cancelling.abort(failure)
     goodbye = setTimeout(() => {
       action.fail(failure)

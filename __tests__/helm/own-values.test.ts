@@ -12,7 +12,7 @@ describe('are ours', () => {
   const problem = (values: unknown, key = 'staticExport', version?: string) =>
     valuesProblem(values, key, link, version)
   const written = (key: string, version: string | null | undefined) =>
-    load(toChartValues({ key, bundleUrl: link, version })) as unknown
+    load(toChartValues({ key, bundleUrl: link, version }))
 
   test.each([
     ['staticExport', undefined, undefined],

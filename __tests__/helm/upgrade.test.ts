@@ -473,6 +473,37 @@ describe('a revision that is not ours', () => {
     expect(receipt.after?.revision).toBe(1)
   })
 
+  test('but of another run with the same mirror is left alone, whatever this Helm says', async () => {
+    const values = { staticExport: { enabled: true, bundleUrl: link } }
+    const { fake, fail } = machine()
+    fake.add()
+    fake.plan({
+      recordsNothing: true,
+      error: 'release: already exists',
+      meanwhile: () => fake.add({ values }),
+    })
+    const { failure } = await fail()
+    expect(failure.code).toBe('release-locked')
+    expect(failure.advice).not.toContain('helm ')
+    expect(fake.changes).toHaveLength(1)
+    expect(fake.history()).toBe('1 superseded, 2 deployed')
+  })
+
+  test('but of another run with the same mirror survives a cancel before Helm has done anything', async () => {
+    const values = { staticExport: { enabled: true, bundleUrl: link } }
+    const { fake, fail, cancelAfter } = machine()
+    fake.add()
+    fake.plan({
+      recordsNothing: true,
+      errorAfterMs: minute,
+      meanwhile: () => fake.add({ values }),
+    })
+    cancelAfter(15 * second)
+    await fail()
+    expect(fake.changes).toHaveLength(1)
+    expect(fake.history()).toBe('1 superseded, 2 deployed')
+  })
+
   test('but of another run that installs the same release is not uninstalled', async () => {
     const { fake, fail } = machine()
     fake.plan({ meanwhile: () => fake.add({ status: 'pending-install' }) })

@@ -89,7 +89,10 @@ function readIdentity(shown: string): ChartIdentity {
   } catch (cause) {
     throw new Failure('config', 'The Chart.yaml of the chart is not YAML.', { cause })
   }
-  const { name, version } = (chart ?? {}) as Record<string, unknown>
+  const { name, version, type } = (chart ?? {}) as Record<string, unknown>
+  if (type === 'library') {
+    throw new Failure('config', 'The chart is a library, which cannot be installed.')
+  }
   if (typeof name === 'string' && typeof version === 'string') return { name, version }
   throw new Failure('config', 'The Chart.yaml of the chart lacks its name or its version.')
 }

@@ -72,13 +72,16 @@ export async function upgrade(
   const leftMs = () => beganMs + helmTimeoutMs - clock.nowMs()
   const next = before.newestRevision + 1
   const what = before.newestRevision === 0 ? 'install' : 'upgrade'
-  // The revisions that this run has made: its own, and that of its rollback. Another run may have slipped in between.
+  // The revisions that this run has made: its own, and that of its rollback. Another run may have slipped in between,
+  // and with a mirror its link is the same.
   const ours = new Set<number>()
+  let helmHasSucceeded = false
   let logged = { line: '', atMs: beganMs }
   receipt.attempted = true
   log.info(`Helm ${what}: revision ${next}, within ${formatDuration(helmTimeoutMs)}`)
   try {
     await timed('upgrade', helmUpgrade)
+    helmHasSucceeded = true
     await assertOurs()
     await timed('readiness', assertReady)
   } catch (error) {
@@ -212,12 +215,14 @@ export async function upgrade(
     const within = { signal, maxMs: quickMs }
     const isRace = error instanceof HelmError && lockedByAnother.test(error.raw)
     let undone: string
+    let isPending = false
     try {
       const history = await again(() => helm.history(within))
-      const newest = history[0]?.revision ?? 0
-      if (!isRace && newest > before.newestRevision && !ours.has(newest)) {
-        const values = await again(() => helm.valuesOf(newest, within))
-        if (request.valuesProblem(values) === undefined) ours.add(newest)
+      isPending = history[0]?.status.startsWith('pending-') === true
+      const newest = history[0]
+      if (!isRace && newest && mayBeOurs(newest)) {
+        const values = await again(() => helm.valuesOf(newest.revision, within))
+        if (request.valuesProblem(values) === undefined) ours.add(newest.revision)
       }
       if (ours.size > 0) receipt.reasons = await readReasons(dependencies, within)
       if (receipt.reasons.length > 0) log.details('What the cluster says', receipt.reasons)
@@ -230,7 +235,11 @@ export async function upgrade(
     await readAfter(within)
     if (isRace) {
       const race = `Another operation on release ${release} began at the same moment. ${undone}`
-      return lockedRelease(race, request, before.deployed)
+      return isPending
+        ? lockedRelease(race, request, before.deployed)
+        : new Failure('release-locked', race, {
+            advice: 'Look at what is deployed now; run this step again if it is not what you want.',
+          })
     }
     const failure = error instanceof HelmError ? error : toFailure(error)
     return tellFailure(failure, ours.size > 0, undone)
@@ -246,8 +255,9 @@ export async function upgrade(
     receipt.isKnown = false
     try {
       const history = await helm.history(within)
-      const newest = history[0]?.revision ?? 0
-      if (newest === next) ours.add(next)
+      const latest = history[0]
+      const newest = latest?.revision ?? 0
+      if (latest && newest === next && mayBeOurs(latest)) ours.add(next)
       const undone = await goBack(history, undefined, within)
       receipt.isKnown = true
       if (receipt.putBack !== undefined && before.deployed) {
@@ -263,6 +273,12 @@ export async function upgrade(
     } finally {
       stopTimer()
     }
+  }
+
+  /** Helm marks what it has begun and not brought to an end as failed; what is deployed or pending is another's. */
+  function mayBeOurs({ revision, status }: Revision): boolean {
+    const isNew = revision > before.newestRevision && !ours.has(revision)
+    return isNew && (helmHasSucceeded || status === 'failed')
   }
 
   /** A cluster that stumbles is when upgrades fail. */
@@ -392,7 +408,9 @@ export async function upgrade(
   }
 }
 
-const lockedByAnother = /another operation \(install\/upgrade\/rollback\) is in progress/
+/** Said by a Helm that has made nothing. */
+const lockedByAnother =
+  /another operation \(install\/upgrade\/rollback\) is in progress|release: already exists|cannot re-use a name that is still in use/
 
 const notReadyAdvice =
   'Correct what keeps the pods from being ready, or raise `helm-timeout-minutes` if they only need longer.'

@@ -31033,9 +31033,9 @@ async function enter(create, longestGoodbyeMs) {
     });
     let goodbye;
     function onCancel(signalName) {
-        const failure = new errors/* Failure */.HR('cancelled', `Cancelled by ${signalName}.`);
         if (cancelling.signal.aborted)
-            onLostError(failure); // asked twice
+            return; // what has begun to end has its time
+        const failure = new errors/* Failure */.HR('cancelled', `Cancelled by ${signalName}.`);
         cancelling.abort(failure);
         goodbye = setTimeout(() => {
             action.fail(failure);

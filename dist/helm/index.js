@@ -31033,9 +31033,9 @@ async function enter(create, longestGoodbyeMs) {
     });
     let goodbye;
     function onCancel(signalName) {
-        const failure = new errors/* Failure */.HR('cancelled', `Cancelled by ${signalName}.`);
         if (cancelling.signal.aborted)
-            onLostError(failure); // asked twice
+            return; // what has begun to end has its time
+        const failure = new errors/* Failure */.HR('cancelled', `Cancelled by ${signalName}.`);
         cancelling.abort(failure);
         goodbye = setTimeout(() => {
             action.fail(failure);
@@ -35973,7 +35973,10 @@ function readIdentity(shown) {
     catch (cause) {
         throw new errors/* Failure */.HR('config', 'The Chart.yaml of the chart is not YAML.', { cause });
     }
-    const { name, version } = (chart ?? {});
+    const { name, version, type } = (chart ?? {});
+    if (type === 'library') {
+        throw new errors/* Failure */.HR('config', 'The chart is a library, which cannot be installed.');
+    }
     if (typeof name === 'string' && typeof version === 'string')
         return { name, version };
     throw new errors/* Failure */.HR('config', 'The Chart.yaml of the chart lacks its name or its version.');
@@ -36314,13 +36317,16 @@ async function upgrade(request, dependencies, receipt) {
     const leftMs = () => beganMs + helmTimeoutMs - clock.nowMs();
     const next = before.newestRevision + 1;
     const what = before.newestRevision === 0 ? 'install' : 'upgrade';
-    // The revisions that this run has made: its own, and that of its rollback. Another run may have slipped in between.
+    // The revisions that this run has made: its own, and that of its rollback. Another run may have slipped in between,
+    // and with a mirror its link is the same.
     const ours = new Set();
+    let helmHasSucceeded = false;
     let logged = { line: '', atMs: beganMs };
     receipt.attempted = true;
     log.info(`Helm ${what}: revision ${next}, within ${(0,units/* formatDuration */.a3)(helmTimeoutMs)}`);
     try {
         await timed('upgrade', helmUpgrade);
+        helmHasSucceeded = true;
         await assertOurs();
         await timed('readiness', assertReady);
     }
@@ -36445,13 +36451,15 @@ async function upgrade(request, dependencies, receipt) {
         const within = { signal, maxMs: quickMs };
         const isRace = error instanceof HelmError && lockedByAnother.test(error.raw);
         let undone;
+        let isPending = false;
         try {
             const history = await again(() => helm.history(within));
-            const newest = history[0]?.revision ?? 0;
-            if (!isRace && newest > before.newestRevision && !ours.has(newest)) {
-                const values = await again(() => helm.valuesOf(newest, within));
+            isPending = history[0]?.status.startsWith('pending-') === true;
+            const newest = history[0];
+            if (!isRace && newest && mayBeOurs(newest)) {
+                const values = await again(() => helm.valuesOf(newest.revision, within));
                 if (request.valuesProblem(values) === undefined)
-                    ours.add(newest);
+                    ours.add(newest.revision);
             }
             if (ours.size > 0)
                 receipt.reasons = await readReasons(dependencies, within);
@@ -36467,7 +36475,11 @@ async function upgrade(request, dependencies, receipt) {
         await readAfter(within);
         if (isRace) {
             const race = `Another operation on release ${release} began at the same moment. ${undone}`;
-            return lockedRelease(race, request, before.deployed);
+            return isPending
+                ? lockedRelease(race, request, before.deployed)
+                : new errors/* Failure */.HR('release-locked', race, {
+                    advice: 'Look at what is deployed now; run this step again if it is not what you want.',
+                });
         }
         const failure = error instanceof HelmError ? error : (0,errors/* toFailure */.w2)(error);
         return tellFailure(failure, ours.size > 0, undone);
@@ -36482,8 +36494,9 @@ async function upgrade(request, dependencies, receipt) {
         receipt.isKnown = false;
         try {
             const history = await helm.history(within);
-            const newest = history[0]?.revision ?? 0;
-            if (newest === next)
+            const latest = history[0];
+            const newest = latest?.revision ?? 0;
+            if (latest && newest === next && mayBeOurs(latest))
                 ours.add(next);
             const undone = await goBack(history, undefined, within);
             receipt.isKnown = true;
@@ -36503,6 +36516,11 @@ async function upgrade(request, dependencies, receipt) {
         finally {
             stopTimer();
         }
+    }
+    /** Helm marks what it has begun and not brought to an end as failed; what is deployed or pending is another's. */
+    function mayBeOurs({ revision, status }) {
+        const isNew = revision > before.newestRevision && !ours.has(revision);
+        return isNew && (helmHasSucceeded || status === 'failed');
     }
     /** A cluster that stumbles is when upgrades fail. */
     async function again(ask) {
@@ -36622,7 +36640,8 @@ async function upgrade(request, dependencies, receipt) {
         return new errors/* Failure */.HR(code, said, { advice, cause: error });
     }
 }
-const lockedByAnother = /another operation \(install\/upgrade\/rollback\) is in progress/;
+/** Said by a Helm that has made nothing. */
+const lockedByAnother = /another operation \(install\/upgrade\/rollback\) is in progress|release: already exists|cannot re-use a name that is still in use/;
 const notReadyAdvice = 'Correct what keeps the pods from being ready, or raise `helm-timeout-minutes` if they only need longer.';
 
 // EXTERNAL MODULE: external "node:crypto"

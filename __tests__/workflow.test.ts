@@ -300,9 +300,6 @@ describe('the check before the export', () => {
     RELEASE: 'docs',
     CHART: './chart',
     TIMEOUT_MINUTES: '30',
-    HELM_TIMEOUT_MINUTES: '10',
-    MIRROR_BUCKET: '',
-    MIRROR_BASE_URL: '',
   }
 
   test('has a variable for each of them', () => {
@@ -325,8 +322,6 @@ describe('the check before the export', () => {
     ['chart', { CHART: '' }],
     ['timeout-minutes', { TIMEOUT_MINUTES: '350.5' }],
     ['timeout-minutes', { TIMEOUT_MINUTES: '1440' }],
-    ['helm-timeout-minutes', { HELM_TIMEOUT_MINUTES: '61' }],
-    ['mirror-base-url', { MIRROR_BUCKET: 'docs' }],
   ])('names %s', (name, change) => {
     const { status, log, outputs: written } = check({ ...good, ...change })
     expect(status).toBe(1)

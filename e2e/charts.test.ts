@@ -141,7 +141,7 @@ await describe('Charts', { concurrency: 3 }, () => {
         assert.equal(refused.exitCode, 1, refused.log)
         assert.equal(refused.outputs.get('failureCode'), 'auth')
         const error = refused.step('Deploy').errors.join()
-        assert.match(error, /refused the credentials[^]*`chart-username` and `chart-password`/)
+        assert.match(error, /wants other credentials[^]*`chart-username` and `chart-password`/)
         assert.deepEqual(await scene.history(), [])
 
         using result = await deployWithLogin(scene, { inputs, secrets: login })

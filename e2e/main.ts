@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import process from 'node:process'
 import { run } from 'node:test'
@@ -34,25 +34,30 @@ async function install(): Promise<boolean> {
 async function testAll(named: readonly string[]): Promise<0 | 1> {
   const files = named.length > 0 ? [...named] : globSync('e2e/**/*.test.ts', { cwd: root }).sort()
   const rows: Row[] = []
-  const stream = run({
-    cwd: root,
-    files: files.map((file) => path.resolve(root, file)),
-    concurrency: 1,
-    // What a failed test has left open must not keep the next file from its turn.
-    execArgv: [`--test-timeout=${testTimeoutMs}`, '--test-force-exit'],
-  })
-  const add = (passed: boolean) => (test: Ended) => {
-    if (test.details.type !== 'suite') rows.push(toRow(test, passed))
+  for (const file of files.map((name) => path.resolve(root, name))) {
+    const stream = run({ cwd: root, files: [file], execArgv: optionsFor(file) })
+    const add = (passed: boolean) => (test: Ended) => {
+      if (test.details.type !== 'suite') rows.push(toRow(test, passed))
+    }
+    stream.on('test:pass', add(true))
+    stream.on('test:fail', add(false))
+    const output = stream.compose(spec)
+    output.pipe(process.stdout, { end: false })
+    await once(output, 'end')
   }
-  stream.on('test:pass', add(true))
-  stream.on('test:fail', add(false))
-  const output = stream.compose(spec)
-  output.pipe(process.stdout, { end: false })
-  await once(output, 'end')
 
   const failed = rows.filter(({ passed }) => !passed).length
   console.log(`\n${toTable(rows)}\n\n${rows.length - failed} passed, ${failed} failed`)
   return failed > 0 || rows.length === 0 ? 1 : 0
+}
+
+/**
+ * What a failed test has left open must not keep the next file from its turn. A file that awaits its tests one by one
+ * would be ended after the first.
+ */
+function optionsFor(file: string): string[] {
+  const isOneByOne = /^ *await test\(/m.test(readFileSync(file, 'utf8'))
+  return [`--test-timeout=${testTimeoutMs}`, ...(isOneByOne ? [] : ['--test-force-exit'])]
 }
 
 interface Ended {

@@ -475,7 +475,7 @@ describe('a storage that keeps silent', () => {
   test('is asked three times', async () => {
     const clock = new FakeClock()
     const { result } = await mirror({ clock, objectStorage: hanging(clock, 121_000) })
-    expectFailure(result, 'storage-failed', /no byte went through for 2m 00s/)
+    expectFailure(result, 'storage-failed', /no byte for 2m 00s/)
     expect(result).toMatchObject({ tried: expect.stringMatching(/^3 tries/) })
   })
 
@@ -605,7 +605,6 @@ describe('what the environment says', () => {
     ['a profile', { AWS_PROFILE: 'docs' }, {}, /AWS_PROFILE is set, but not read here/],
     ['no region', environment, { region: undefined }, /`mirror-region` is missing/],
     ['no address', { ...environment, AWS_ENDPOINT_URL: 'minio:9000' }, {}, /AWS_ENDPOINT_URL is set, but/], // prettier-ignore
-    ['dots', environment, { prefix: 'a/../b' }, /`mirror-prefix`/],
   ])('%s: one clear error', (_what, variables, changes, text) => {
     expect(() => mirrorAccess({ ...target, ...changes }, variables)).toThrow(
       expect.objectContaining({ code: 'config', message: expect.stringMatching(text) }),

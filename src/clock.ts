@@ -49,3 +49,18 @@ export function deadlineIn(durationMs: number, clock: Clock): Deadline {
   const endMs = clock.nowMs() + durationMs
   return { remainingMs: () => Math.max(0, endMs - clock.nowMs()) }
 }
+
+/** Carries out a piece of work and notes under its name how many milliseconds it took, also when it fails. */
+export async function measured<Name, T>(
+  name: Name,
+  timesMs: Map<Name, number>,
+  clock: Clock,
+  work: () => Promise<T>,
+): Promise<T> {
+  const startedMs = clock.nowMs()
+  try {
+    return await work()
+  } finally {
+    timesMs.set(name, clock.nowMs() - startedMs)
+  }
+}

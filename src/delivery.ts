@@ -4,7 +4,7 @@ import path from 'node:path'
 import { unpack } from './archive.ts'
 import { type Bundle, shortLifeMs } from './bundle.ts'
 import { toChartValues } from './chart-values.ts'
-import { type Disk, isDiskFull } from './disk.ts'
+import { type Disk, isDiskFull, removeQuietly, writePrivateFile } from './disk.ts'
 import { type DownloadDependencies, download } from './download.ts'
 import { Failure } from './errors.ts'
 import { clean } from './text.ts'
@@ -84,7 +84,7 @@ export async function deliver(
     if (chartValues) writeChartValues(chartValues)
   } finally {
     stopTimer()
-    for (const leftover of partial) removeQuietly(leftover)
+    for (const leftover of partial) removeQuietly(leftover, disk, log)
   }
 
   /** A long download may have used up the link that is about to be handed over. */
@@ -97,15 +97,6 @@ export async function deliver(
 
   function remainingLifeMs(): number {
     return dependencies.currentBundle().expiresAtMs - dependencies.serverWallMs()
-  }
-
-  /** Another failure must not hide the first one. */
-  function removeQuietly(leftover: string): void {
-    try {
-      disk.remove(leftover)
-    } catch (error) {
-      log.debug(error instanceof Failure ? error.message : 'A temporary file could not be removed.')
-    }
   }
 
   async function fetchArchive(): Promise<void> {
@@ -174,12 +165,7 @@ export async function deliver(
     const { url, expiresAtMs } = dependencies.currentBundle()
     const link = bundleUrl?.replaceAll('{sha256}', delivery.bundleSha256 ?? '') ?? url.href
     const written = beside(file)
-    const values = disk.create(written, 0o600)
-    try {
-      values.write(Buffer.from(toChartValues({ key, bundleUrl: link, version })))
-    } finally {
-      values.close()
-    }
+    writePrivateFile(written, toChartValues({ key, bundleUrl: link, version }), disk)
     disk.move(written, file)
     delivery.valuesFile = file
     log.info(`Chart values: ${clean(file)}`)

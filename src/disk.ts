@@ -4,6 +4,7 @@ import path from 'node:path'
 import process from 'node:process'
 import type { Readable } from 'node:stream'
 import { Failure } from './errors.ts'
+import type { Log } from './log.ts'
 import { clean } from './text.ts'
 import { formatBytes } from './units.ts'
 
@@ -144,6 +145,40 @@ export const systemDisk: Disk = {
       fs.rmSync(target, { recursive: true, force: true })
     })
   },
+}
+
+/**
+ * Writes a whole file that only its owner can read.
+ *
+ * @throws Failure `disk`, also when something stands there already
+ */
+export function writePrivateFile(file: string, text: string, disk: Pick<Disk, 'create'>): void {
+  const created = disk.create(file, 0o600)
+  try {
+    created.write(Buffer.from(text))
+  } finally {
+    created.close()
+  }
+}
+
+/** Whether there is a file, through links; not when the system does not let us look. */
+export function isFile(target: string, disk: Pick<Disk, 'inspect' | 'canonical'>): boolean {
+  try {
+    return disk.inspect(disk.canonical(target)) === 'file'
+  } catch (error) {
+    if (error instanceof Failure) return false
+    throw error
+  }
+}
+
+/** Removes what the run has left, or logs why not: that must not hide how the run has ended. */
+export function removeQuietly(target: string, disk: Pick<Disk, 'remove'>, log: Log): void {
+  try {
+    disk.remove(target)
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    log.debug(error.message)
+  }
 }
 
 const doomed = new Set<string>()

@@ -7,8 +7,9 @@ import type { NewFile } from './disk.ts'
 import { Failure, type FailureCode } from './errors.ts'
 import { linkProblem } from './link.ts'
 import type { Log } from './log.ts'
-import { NetworkFault, type Storage, type StreamedReply } from './network.ts'
+import type { Storage, StreamedReply } from './network.ts'
 import { describeEnding } from './outcome.ts'
+import { type LostConnection, createPatience, lostConnection } from './patience.ts'
 import { type Fault, type RetryPolicy, afterFailedTry, parseRetryAfterMs } from './retry.ts'
 import { clean } from './text.ts'
 import { formatBytes, formatDuration } from './units.ts'
@@ -53,12 +54,7 @@ const maxErrorBytes = 64 * 1024
 
 /** What one request brought, when it was not the rest of the archive. */
 type Setback =
-  | {
-      readonly kind: 'lost'
-      readonly fault: Fault
-      readonly code: FailureCode
-      readonly reason: string
-    }
+  | ({ readonly kind: 'lost' } & LostConnection)
   | { readonly kind: 'refused'; readonly code: FailureCode; readonly reason: string }
   | { readonly kind: 'restart'; readonly reason: string }
 
@@ -159,23 +155,13 @@ export async function download(
 
   /** One request, and as much of the archive as it brings; undefined when that is all of it. */
   async function receive(): Promise<Setback | undefined> {
-    const patience = new AbortController()
-    const giveUp = () => {
-      patience.abort()
-    }
-    let stopSilence = () => {}
-    const expectBytes = () => {
-      stopSilence()
-      stopSilence = clock.timer(maxSilenceMs, giveUp)
-    }
-    const stopDeadline = clock.timer(deadline.remainingMs(), giveUp)
+    const patience = createPatience(maxSilenceMs, dependencies)
     try {
-      expectBytes()
-      const reply = await open(bundle.url, AbortSignal.any([signal, patience.signal]))
+      const reply = await open(bundle.url, patience.signal)
       const setback = judge(reply, await errorCode(reply))
       if (setback) return setback
       for await (const chunk of reply.chunks) {
-        expectBytes()
+        patience.renew()
         await transfer.add(chunk)
         progress.see(transfer.sizeBytes, bundle.sizeBytes)
       }
@@ -185,22 +171,9 @@ export async function download(
       return { kind: 'lost', fault, code: 'integrity', reason: `it ended too early (${host})` }
     } catch (error) {
       signal.throwIfAborted()
-      if (patience.signal.aborted) {
-        const outOfTime = deadline.remainingMs() <= 0
-        const reason = outOfTime
-          ? 'the time of this step (`timeout-minutes`) is over'
-          : `no byte for ${formatDuration(maxSilenceMs)}`
-        return { kind: 'lost', fault: { kind: 'silence' }, code: 'timeout', reason }
-      }
-      if (!(error instanceof NetworkFault)) throw error
-      const { code, delivered, message } = error
-      const fault: Fault = { kind: 'connection', code, delivered }
-      const failureCode = error.kind === 'tls' || error.kind === 'proxy' ? error.kind : 'network'
-      return { kind: 'lost', fault, code: failureCode, reason: `${message} (${host})` }
+      return { kind: 'lost', ...lostConnection(error, patience, host) }
     } finally {
-      stopSilence()
-      stopDeadline()
-      patience.abort() // what is left of the reply is not wanted
+      patience.end() // what is left of the reply is not wanted
     }
   }
 

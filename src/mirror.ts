@@ -1,25 +1,20 @@
 /** The mirror: the archive kept on object storage under its own hash, where pods find it when the link has long expired. */
-import type { Clock, Deadline } from './clock.ts'
-import type { Disk } from './disk.ts'
 import { Failure } from './errors.ts'
-import { InvalidInputs } from './input-reader.ts'
-import type { Log } from './log.ts'
-import type { ObjectStorage } from './network.ts'
 import {
   type Answer,
   type StoreAccess,
+  type StoreDependencies,
   describeObject,
   openStore,
   otherThanS3Advice,
   storeAccess,
 } from './object-storage.ts'
-import { clean } from './text.ts'
 import { formatBytes } from './units.ts'
 
 /** Where a mirror is, by the inputs. */
 export interface MirrorTarget {
   readonly bucket: string
-  /** May be empty. */
+  /** Empty, or without slashes at its ends and without a part of dots alone, which the path of a URL would lose. */
   readonly prefix: string
   readonly region: string | undefined
   /** Of a storage other than AWS. */
@@ -38,17 +33,6 @@ export interface MirrorRequest {
   readonly sizeBytes: number
   /** Lower-case hex. */
   readonly sha256: string
-}
-
-export interface MirrorDependencies {
-  readonly objectStorage: ObjectStorage
-  readonly disk: Pick<Disk, 'read'>
-  readonly clock: Clock
-  /** From 0 to 1. */
-  readonly random: () => number
-  readonly log: Log
-  readonly deadline: Deadline
-  readonly signal: AbortSignal
 }
 
 export interface Mirrored {
@@ -76,14 +60,8 @@ export function mirrorAccess(
   target: MirrorTarget,
   environment: Readonly<Record<string, string | undefined>>,
 ): MirrorAccess {
-  const { prefix } = target
-  // The path of a URL would lose such parts.
-  if (prefix.split('/').some((part) => part === '.' || part === '..')) {
-    throw new InvalidInputs([
-      `\`mirror-prefix\` has a part of dots alone ("${clean(prefix, 200)}").`,
-    ])
-  }
-  return { ...storeAccess({ ...target, inputPrefix: 'mirror-' }, environment), prefix }
+  const access = storeAccess({ ...target, inputPrefix: 'mirror-' }, environment)
+  return { ...access, prefix: target.prefix }
 }
 
 /** The most that one PutObject may carry (Amazon S3 user guide, "Uploading objects"). */
@@ -97,7 +75,7 @@ const longestPutBytes = 5 * 1024 ** 3
  */
 export async function mirrorArchive(
   request: MirrorRequest,
-  dependencies: MirrorDependencies,
+  dependencies: StoreDependencies,
 ): Promise<Mirrored> {
   const { access, archiveFile, sizeBytes, sha256 } = request
   const { log } = dependencies

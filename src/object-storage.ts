@@ -7,6 +7,7 @@ import { InvalidInputs } from './input-reader.ts'
 import type { Log } from './log.ts'
 import { NetworkFault, type ObjectStorage, type StreamedReply } from './network.ts'
 import { type Outcome, describeEnding } from './outcome.ts'
+import { type Patience, createPatience } from './patience.ts'
 import { type RetryPolicy, afterFailedTry, parseRetryAfterMs } from './retry.ts'
 import { clean, shortestSecretLength } from './text.ts'
 import { formatBytes, formatDuration } from './units.ts'
@@ -161,15 +162,6 @@ const corruptionCodes = new Set(['BadDigest', 'IncompleteBody', 'XAmzContentSHA2
 /** Errors that heal although their status does not look like it: after a wrong time, the client knows the right one. */
 const transientS3Codes = new Set([...corruptionCodes, 'RequestTimeout', 'RequestTimeTooSkewed'])
 
-/** What one try is given. */
-interface Attempt {
-  /** Ends its request. */
-  readonly abortSignal: AbortSignal
-  /** Something has moved: it is not silent. */
-  readonly alive: () => void
-  readonly giveUp: (reason: Failure) => void
-}
-
 /** A request as the client of S3 signs it. */
 interface SignedRequest {
   readonly method: string
@@ -217,8 +209,10 @@ export async function openStore(
 
   return {
     look: (key) =>
-      ask('look for', key, ({ abortSignal }) =>
-        client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }), { abortSignal }),
+      ask('look for', key, (patience) =>
+        client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }), {
+          abortSignal: patience.signal,
+        }),
       ),
     put,
     refusal: (intent, key, refused) =>
@@ -253,17 +247,17 @@ export async function openStore(
   function put(upload: Upload): Promise<Answer> {
     const { key, file, sizeBytes } = upload
     const report = createReport(sizeBytes, clock, log)
-    return ask('store', key, async ({ abortSignal, alive, giveUp }) => {
+    return ask('store', key, async (patience) => {
       const source = disk.read(file)
       source.once('error', (error) => {
         const reason = 'code' in error ? String(error.code) : error.message
         const what = `The file to be stored could not be read: ${clean(reason, 100)}.`
-        giveUp(new Failure('disk', what, { cause: error }))
+        patience.end(new Failure('disk', what, { cause: error }))
       })
       let sentBytes = 0
       const body = new Transform({
         transform(chunk: Buffer, _encoding, done: TransformCallback) {
-          alive()
+          patience.renew()
           sentBytes += chunk.length
           report(sentBytes)
           done(null, chunk)
@@ -287,7 +281,7 @@ export async function openStore(
         { step: 'build' },
       )
       try {
-        await client.send(command, { abortSignal })
+        await client.send(command, { abortSignal: patience.signal })
       } finally {
         source.destroy()
         body.destroy()
@@ -299,7 +293,7 @@ export async function openStore(
   async function ask(
     intent: string,
     key: string,
-    send: (attempt: Attempt) => Promise<unknown>,
+    send: (patience: Patience) => Promise<unknown>,
   ): Promise<Answer> {
     const startedMs = clock.nowMs()
     for (let tries = 1; ; tries += 1) {
@@ -332,49 +326,31 @@ export async function openStore(
   }
 
   /** One try: an answer, which may be a refusal, or a fault. */
-  async function attempt(send: (attempt: Attempt) => Promise<unknown>): Promise<Outcome<Answer>> {
-    const ending = new AbortController()
-    const end = () => {
-      ending.abort()
-    }
-    const stopDeadline = clock.timer(deadline.remainingMs(), end)
-    let stopSilence = () => {}
-    const alive = () => {
-      stopSilence()
-      stopSilence = clock.timer(maxSilenceMs, end)
-    }
-    const giveUp = (reason: Failure) => {
-      ending.abort(reason)
-    }
+  async function attempt(send: (patience: Patience) => Promise<unknown>): Promise<Outcome<Answer>> {
+    const patience = createPatience(maxSilenceMs, dependencies)
     answer = undefined
     try {
-      alive()
-      await send({ abortSignal: AbortSignal.any([signal, ending.signal]), alive, giveUp })
+      await send(patience)
     } catch (error) {
       signal.throwIfAborted()
-      const reason: unknown = ending.signal.reason
-      if (reason instanceof Failure) throw reason
-      if (ending.signal.aborted) return outcomeOfSilence()
+      if (patience.reason instanceof Failure) throw patience.reason
+      if (patience.hasEnded) return outcomeOfSilence(patience)
       // The client makes an error of a refusal, too.
       if (lastAnswer() === undefined) return outcomeOfError(error)
     } finally {
-      stopSilence()
-      stopDeadline()
-      end() // what is left of the request is not wanted
+      patience.end() // what is left of the request is not wanted
     }
     const given = lastAnswer()
     return given ? judge(given) : outcomeOfError(new Error('the client sent nothing'))
   }
 
-  function outcomeOfSilence(): Outcome<never> {
+  function outcomeOfSilence(patience: Patience): Outcome<never> {
     const isOver = deadline.remainingMs() <= 0
     return {
       ok: false,
       fault: { kind: 'silence' },
       code: isOver ? 'timeout' : 'storage-failed',
-      reason: isOver
-        ? 'the time of this step (`timeout-minutes`) is over'
-        : `no byte went through for ${formatDuration(maxSilenceMs)} (${host})`,
+      reason: patience.describeEnd(host),
       advice: isOver ? 'Raise `timeout-minutes`, and run again.' : unreachableAdvice(access),
     }
   }

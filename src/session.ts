@@ -1,7 +1,7 @@
 /** One export at the service, as every action meets it: waiting for it, its link, its archive. */
 import { type Bundle, mintBundle } from './bundle.ts'
 import { type Client, createClient } from './client.ts'
-import { type Clock, type Deadline, deadlineIn } from './clock.ts'
+import { type Clock, type Deadline, deadlineIn, measured } from './clock.ts'
 import type { DeliveryRequest } from './delivery.ts'
 import type { Disk } from './disk.ts'
 import type { Downloaded } from './download.ts'
@@ -206,12 +206,7 @@ export function openSession(
     }
   }
 
-  async function timed<T>(phase: Phase, work: () => Promise<T>): Promise<T> {
-    const phaseStartedMs = clock.nowMs()
-    try {
-      return await work()
-    } finally {
-      receipt.phaseMs.set(phase, clock.nowMs() - phaseStartedMs)
-    }
+  function timed<T>(phase: Phase, work: () => Promise<T>): Promise<T> {
+    return measured(phase, receipt.phaseMs, clock, work)
   }
 }

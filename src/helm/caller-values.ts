@@ -128,11 +128,16 @@ export function parseValues(text: string, shown: string): Values {
 }
 
 /** The mapping at a place in the values (`docs.staticExport`); undefined when there is none. */
-export function valuesAt(values: Values, key: string): Values {
-  return key.split('.').reduce<Values>((outer, part) => {
-    const inner = outer && Object.hasOwn(outer, part) ? outer[part] : undefined
-    return typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? (inner as Values)
-      : undefined
+export function valuesAt(values: unknown, key: string): Values {
+  const found = key.split('.').reduce((outer, part) => {
+    const mapping = asMapping(outer)
+    return mapping && Object.hasOwn(mapping, part) ? mapping[part] : undefined
   }, values)
+  return asMapping(found)
+}
+
+function asMapping(value: unknown): Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Values)
+    : undefined
 }

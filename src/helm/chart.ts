@@ -1,6 +1,6 @@
 /** The chart: where it comes from, and how Helm is told. */
 import path from 'node:path'
-import type { Disk } from '../disk.ts'
+import { type Disk, writePrivateFile } from '../disk.ts'
 import { Failure } from '../errors.ts'
 import { Problem, parsePath } from '../input-reader.ts'
 import { isLoopback } from '../link.ts'
@@ -261,12 +261,7 @@ export function loginCommand(
  */
 export function privateHelmEnvironment(folder: string, disk: Disk): Record<string, string> {
   const registryConfig = path.join(folder, 'registry.json')
-  const file = disk.create(registryConfig, 0o600)
-  try {
-    file.write(Buffer.from('{"auths":{"placeholder.invalid":{}}}\n'))
-  } finally {
-    file.close()
-  }
+  writePrivateFile(registryConfig, '{"auths":{"placeholder.invalid":{}}}\n', disk)
   return {
     HELM_REPOSITORY_CONFIG: path.join(folder, 'repositories.yaml'),
     HELM_REPOSITORY_CACHE: path.join(folder, 'repository'),

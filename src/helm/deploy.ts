@@ -1,5 +1,6 @@
 /** The story of a deployment: look at the release, wait for the export, take a link, upgrade, verify. */
 import { toChartValues } from '../chart-values.ts'
+import { measured } from '../clock.ts'
 import { Failure } from '../errors.ts'
 import { secretsOf } from '../link.ts'
 import type { ObjectStorage } from '../network.ts'
@@ -13,7 +14,7 @@ import type { HelmInputs } from './inputs.ts'
 import { expiredLinkOf, labelOf, linkOf, valuesProblem } from './own-values.ts'
 import { type Archive, prepareLink } from './pod-link.ts'
 import type { HelmReceipt, HelmStep } from './receipt.ts'
-import { type ReleaseState, assertUnlocked, readRelease, rollbackCommand } from './release.ts'
+import { type ReleaseState, assertUnlocked, readRelease, wayBackCommand } from './release.ts'
 import { type ResolvedChart, namespaceExists, resolveChart } from './target.ts'
 import { quickMs, upgrade } from './upgrade.ts'
 import { type Workplace, type WorkplaceDependencies, prepareWorkplace } from './workplace.ts'
@@ -110,10 +111,10 @@ async function deployFrom(
   const formerLink = linkOf(formerValues, valuesKey)
   // It may still work, and pods may quote it.
   if (formerLink) for (const secret of secretsOf(formerLink)) hiding.add(secret)
-  const expired = expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs())
-  if (deployed && expired !== undefined) {
+  const expiry = formerLinkExpiry()
+  if (deployed && expiry !== undefined) {
     log.warning(
-      `The link of revision ${deployed.revision}, which is deployed now, ${expired}. Going back to it would start pods that cannot fetch their site; with a mirror (\`mirror-bucket\`) they could.`,
+      `The link of revision ${deployed.revision}, which is deployed now, ${expiry}. Going back to it would start pods that cannot fetch their site; with a mirror (\`mirror-bucket\`) they could.`,
     )
   }
   const version = inputs.version ?? (dropsLabel(formerValues) ? null : undefined)
@@ -142,8 +143,12 @@ async function deployFrom(
   }
 
   function warnOfFormerLink(): string | undefined {
-    const expired = expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs())
-    return expired && `Its link ${expired}: pods that start now cannot fetch it.`
+    const expiry = formerLinkExpiry()
+    return expiry && `Its link ${expiry}: pods that start now cannot fetch it.`
+  }
+
+  function formerLinkExpiry(): string | undefined {
+    return expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs())
   }
 
   /** What cannot be verified stays deployed: the page may be slow to change, and the way back is the user's. */
@@ -153,9 +158,7 @@ async function deployFrom(
     if (code !== 'verify-failed' && code !== 'cancelled') throw error
     const stays =
       code === 'cancelled' ? ` Revision ${receipt.after?.revision ?? ''} stays deployed.` : ''
-    const back = deployed
-      ? `\`${rollbackCommand(release, deployed.revision, namespace)}\` goes back. ${warnOfFormerLink() ?? ''}`
-      : `\`helm uninstall ${release} -n ${namespace}\` takes it away.`
+    const back = `\`${wayBackCommand(inputs, deployed?.revision)}\` ${deployed ? 'goes back' : 'takes it away'}. ${warnOfFormerLink() ?? ''}`
     throw new Failure(code, `${message}${stays}`, { advice: `${advice} ${back.trim()}`, cause })
   }
 
@@ -217,12 +220,7 @@ async function deployFrom(
     return createVerifier({ url, archiveFile, archiveBytes, timeoutMs, timeoutInput }, dependencies)
   }
 
-  async function timed<T>(step: HelmStep, work: () => Promise<T>): Promise<T> {
-    const stepStartedMs = clock.nowMs()
-    try {
-      return await work()
-    } finally {
-      receipt.stepMs.set(step, clock.nowMs() - stepStartedMs)
-    }
+  function timed<T>(step: HelmStep, work: () => Promise<T>): Promise<T> {
+    return measured(step, receipt.stepMs, clock, work)
   }
 }

@@ -4,13 +4,14 @@ import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import type { Clock, Deadline } from '../clock.ts'
-import type { Disk, NewFile } from '../disk.ts'
-import { Failure, type FailureCode } from '../errors.ts'
+import { type Disk, type NewFile, isFile, removeQuietly } from '../disk.ts'
+import { Failure } from '../errors.ts'
 import { Problem } from '../input-reader.ts'
 import type { Log } from '../log.ts'
-import { NetworkFault, type Storage } from '../network.ts'
+import type { Storage } from '../network.ts'
 import { describeEnding } from '../outcome.ts'
-import { type Fault, type RetryPolicy, afterFailedTry } from '../retry.ts'
+import { type LostConnection, createPatience, lostConnection } from '../patience.ts'
+import { type RetryPolicy, afterFailedTry } from '../retry.ts'
 import { clean } from '../text.ts'
 import { formatBytes, formatDuration } from '../units.ts'
 import { CommandFault, type RunCommand } from './process.ts'
@@ -134,17 +135,8 @@ export async function findHelm(
     }
     return { file: ours, version, major: answer.major === 3 ? 3 : 4 }
   } catch (error) {
-    removeQuietly(folder, dependencies.disk)
+    removeQuietly(folder, dependencies.disk, dependencies.log)
     throw error
-  }
-}
-
-/** Another failure must not hide the first one; the end of the process tries once more. */
-function removeQuietly(folder: string, disk: Disk): void {
-  try {
-    disk.remove(folder)
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
   }
 }
 
@@ -165,15 +157,6 @@ function locate({ environment, platform, disk }: FindHelmDependencies): string |
     .filter((directory) => path.isAbsolute(directory))
     .map((directory) => path.join(directory, name))
     .find((file) => isFile(file, disk))
-}
-
-function isFile(file: string, disk: Disk): boolean {
-  try {
-    return disk.inspect(disk.canonical(file)) === 'file'
-  } catch (error) {
-    if (error instanceof Failure) return false // a directory that nobody may look into
-    throw error
-  }
 }
 
 /** Undefined when it does not start or does not say. */
@@ -271,12 +254,6 @@ const maxSilenceMs = 30_000
 /** Helm's archives have less than 20 MB. */
 const maxArchiveBytes = 100 * 1024 * 1024
 
-interface Setback {
-  readonly fault: Fault
-  readonly code: FailureCode
-  readonly reason: string
-}
-
 interface Fetched {
   readonly sizeBytes: number
   /** Lower-case hex. */
@@ -324,22 +301,13 @@ async function fetchArchive(
 async function receive(
   url: URL,
   file: NewFile,
-  { storage, clock, deadline, signal }: FindHelmDependencies,
-): Promise<Fetched | Setback> {
-  const patience = new AbortController()
-  const giveUp = () => {
-    patience.abort()
-  }
-  let stopSilence = () => {}
-  const expectBytes = () => {
-    stopSilence()
-    stopSilence = clock.timer(maxSilenceMs, giveUp)
-  }
-  const stopDeadline = clock.timer(deadline.remainingMs(), giveUp)
+  dependencies: FindHelmDependencies,
+): Promise<Fetched | LostConnection> {
+  const { storage, signal } = dependencies
+  const patience = createPatience(maxSilenceMs, dependencies)
   try {
-    expectBytes()
-    const within = AbortSignal.any([signal, patience.signal])
-    const { status, chunks } = await storage(url, { 'accept-encoding': 'identity' }, within)
+    const headers = { 'accept-encoding': 'identity' }
+    const { status, chunks } = await storage(url, headers, patience.signal)
     if (status !== 200) {
       const reason = `HTTP ${status} from ${url.host}`
       return { fault: { kind: 'status', status }, code: 'network', reason }
@@ -347,7 +315,7 @@ async function receive(
     const hash = createHash('sha256')
     let sizeBytes = 0
     for await (const chunk of chunks) {
-      expectBytes()
+      patience.renew()
       sizeBytes += chunk.length
       if (sizeBytes > maxArchiveBytes) break // whatever it is, its checksum is another one
       hash.update(chunk)
@@ -356,22 +324,9 @@ async function receive(
     return { sizeBytes, sha256: hash.digest('hex') }
   } catch (error) {
     signal.throwIfAborted()
-    if (patience.signal.aborted) {
-      const reason =
-        deadline.remainingMs() <= 0
-          ? 'the time of this step (`timeout-minutes`) is over'
-          : `no byte for ${formatDuration(maxSilenceMs)} (${url.host})`
-      return { fault: { kind: 'silence' }, code: 'timeout', reason }
-    }
-    if (!(error instanceof NetworkFault)) throw error
-    const { code, delivered, message, kind } = error
-    const failureCode = kind === 'tls' || kind === 'proxy' ? kind : 'network'
-    const fault: Fault = { kind: 'connection', code, delivered }
-    return { fault, code: failureCode, reason: `${message} (${url.host})` }
+    return lostConnection(error, patience, url.host)
   } finally {
-    stopSilence()
-    stopDeadline()
-    patience.abort() // what is left of the reply is not wanted
+    patience.end() // what is left of the reply is not wanted
   }
 }
 

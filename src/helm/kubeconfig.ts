@@ -1,5 +1,6 @@
 /** The cluster: which one it is, by the input or by the machine. */
 import path from 'node:path'
+import { isFile } from '../disk.ts'
 import { Failure } from '../errors.ts'
 import { Problem } from '../input-reader.ts'
 import type { Places } from '../targets.ts'
@@ -79,7 +80,7 @@ export async function ambientCluster(
   const named = isListed ? listed : [path.join(places.home, '.kube', 'config')]
   const files = named
     .map((file) => path.resolve(places.workspace, file))
-    .filter((file) => exists(file, places))
+    .filter((file) => isFile(file, places.disk))
   const configs = await Promise.all(files.map((file) => readFile(file, places)))
   const wanted = context ?? (environment['HELM_KUBECONTEXT'] || undefined)
   const shown = clean((isListed ? listed : files).join(path.delimiter), 300)
@@ -294,18 +295,8 @@ function isPod(environment: Readonly<Record<string, string | undefined>>, places
   return Boolean(
     environment['KUBERNETES_SERVICE_HOST'] &&
     environment['KUBERNETES_SERVICE_PORT'] &&
-    exists('/var/run/secrets/kubernetes.io/serviceaccount/token', places),
+    isFile('/var/run/secrets/kubernetes.io/serviceaccount/token', places.disk),
   )
-}
-
-/** Whether there is a file, through links. */
-function exists(file: string, { disk }: Places): boolean {
-  try {
-    return disk.inspect(disk.canonical(file)) === 'file'
-  } catch (error) {
-    if (error instanceof Failure) return false
-    throw error
-  }
 }
 
 function isMapping(value: unknown): value is Mapping {

@@ -1,6 +1,6 @@
 /** Questions to the cluster that no command of Helm asks: a template of ours looks things up while it is rendered. */
 import path from 'node:path'
-import type { Disk } from '../disk.ts'
+import { type Disk, writePrivateFile } from '../disk.ts'
 import type { Helm, Within } from './helm.ts'
 
 export interface LookupDependencies {
@@ -26,19 +26,11 @@ export async function lookUp(
   const chart = path.join(temporaryDirectory, 'lookup')
   try {
     disk.makeDirectory(path.join(chart, 'templates'))
-    write(path.join(chart, 'Chart.yaml'), 'apiVersion: v2\nname: lookup\nversion: 1.0.0\n')
-    write(path.join(chart, 'templates/lookup.yaml'), template)
+    const about = 'apiVersion: v2\nname: lookup\nversion: 1.0.0\n'
+    writePrivateFile(path.join(chart, 'Chart.yaml'), about, disk)
+    writePrivateFile(path.join(chart, 'templates/lookup.yaml'), template, disk)
     return await helm.render(chart, values, within)
   } finally {
     disk.remove(chart)
-  }
-
-  function write(file: string, text: string): void {
-    const created = disk.create(file, 0o600)
-    try {
-      created.write(Buffer.from(text))
-    } finally {
-      created.close()
-    }
   }
 }

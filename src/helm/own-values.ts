@@ -1,27 +1,16 @@
 /** The values that are ours in a release: what a revision holds of them. */
 import { signedExpiryMs } from '../link.ts'
 import { formatUtc } from '../units.ts'
-
-/** What stands at the key of our values, dots nesting; undefined when there is no mapping. */
-function ownValuesIn(values: unknown, key: string): Readonly<Record<string, unknown>> | undefined {
-  let found: unknown = values
-  for (const part of key.split('.')) {
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, part)) return undefined
-    found = (found as Readonly<Record<string, unknown>>)[part]
-  }
-  return typeof found === 'object' && found !== null
-    ? (found as Readonly<Record<string, unknown>>)
-    : undefined
-}
+import { valuesAt } from './caller-values.ts'
 
 /** The version label that a revision was given; null, which took one away, is none. */
 export function labelOf(values: unknown, key: string): unknown {
-  return ownValuesIn(values, key)?.['version'] ?? undefined
+  return valuesAt(values, key)?.['version'] ?? undefined
 }
 
 /** The link that a revision was given. */
 export function linkOf(values: unknown, key: string): URL | undefined {
-  const link = ownValuesIn(values, key)?.['bundleUrl']
+  const link = valuesAt(values, key)?.['bundleUrl']
   return (typeof link === 'string' ? URL.parse(link) : undefined) ?? undefined
 }
 
@@ -40,7 +29,7 @@ export function valuesProblem(
   link: string,
   version: string | undefined,
 ): string | undefined {
-  const own = ownValuesIn(values, key)
+  const own = valuesAt(values, key)
   if (own?.['bundleUrl'] !== link) return `does not hold the link of this run at ${key}.bundleUrl`
   if (own['enabled'] !== true) return `does not hold true at ${key}.enabled`
   if (version !== undefined && own['version'] !== version) {

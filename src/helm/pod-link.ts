@@ -3,7 +3,8 @@ import path from 'node:path'
 import type { Bundle } from '../bundle.ts'
 import type { Downloaded } from '../download.ts'
 import { Failure } from '../errors.ts'
-import type { MirrorAccess, MirrorDependencies } from '../mirror.ts'
+import type { MirrorAccess } from '../mirror.ts'
+import type { StoreDependencies } from '../object-storage.ts'
 import type { Environment } from '../runner.ts'
 import type { Session } from '../session.ts'
 import { formatDuration } from '../units.ts'
@@ -22,7 +23,7 @@ export interface Archive extends Downloaded {
   readonly file: string
 }
 
-export interface LinkDependencies extends Omit<MirrorDependencies, 'deadline'> {
+export interface LinkDependencies extends Omit<StoreDependencies, 'deadline'> {
   readonly environment: Environment
   /** Private; the archive stays in it. */
   readonly directory: string

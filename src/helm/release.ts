@@ -55,19 +55,22 @@ export async function readDeployed(
 /** A release that another operation holds, with the command that frees it. */
 export function lockedRelease(
   what: string,
-  { release, namespace }: ReleasePlace,
+  place: ReleasePlace,
   deployed: DeployedRevision | undefined,
 ): Failure {
   // Never a rollback to a half install: it would be marked as deployed.
-  const command = deployed
-    ? rollbackCommand(release, deployed.revision, namespace)
-    : `helm uninstall ${release} -n ${namespace}`
+  const command = wayBackCommand(place, deployed?.revision)
   return new Failure('release-locked', what, {
     advice: `Only if no other run is deploying this release: \`${command}\` frees it. Then run this step again.`,
   })
 }
 
-/** The command that goes back to a revision. */
-export function rollbackCommand(release: string, revision: number, namespace: string): string {
-  return `helm rollback ${release} ${revision} -n ${namespace} --wait`
+/** The command that goes back to a revision; without one, the command that takes the release away. */
+export function wayBackCommand(
+  { release, namespace }: ReleasePlace,
+  revision: number | undefined,
+): string {
+  return revision === undefined
+    ? `helm uninstall ${release} -n ${namespace}`
+    : `helm rollback ${release} ${revision} -n ${namespace} --wait`
 }

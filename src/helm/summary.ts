@@ -7,7 +7,7 @@ import { escapeMarkdown } from '../text.ts'
 import { formatUtc } from '../units.ts'
 import type { HelmInputs } from './inputs.ts'
 import type { HelmReceipt, HelmStep } from './receipt.ts'
-import { type DeployedRevision, rollbackCommand } from './release.ts'
+import { type DeployedRevision, wayBackCommand } from './release.ts'
 
 export interface HelmSummaryFacts extends RunTimes {
   readonly receipt: HelmReceipt
@@ -81,10 +81,7 @@ function revision({ revision: number, chart }: DeployedRevision): string {
 /** The exact command, only where this run has moved on. */
 function wayBack({ inputs, receipt: { before, liveSinceMs } }: HelmSummaryFacts): string {
   if (!inputs || liveSinceMs === undefined) return ''
-  const { release, namespace } = inputs
-  return before
-    ? code(rollbackCommand(release, before.revision, namespace))
-    : code(`helm uninstall ${release} -n ${namespace}`)
+  return code(wayBackCommand(inputs, before?.revision))
 }
 
 function lifeOfLink({ receipt }: HelmSummaryFacts): string {

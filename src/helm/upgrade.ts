@@ -13,7 +13,7 @@ import {
   type ReleaseState,
   lockedRelease,
   readDeployed,
-  rollbackCommand,
+  wayBackCommand,
 } from './release.ts'
 import { describeWorkloads, workloadsOf } from './workloads.ts'
 
@@ -136,7 +136,7 @@ export async function upgrade(
     const nowMs = clock.nowMs()
     if (line === logged.line && nowMs - logged.atMs < longestSilenceMs) return
     logged = { line, atMs: nowMs }
-    log.info(`[${formatElapsed(clock.nowMs() - dependencies.startedMs)}] ${line}`)
+    log.info(`[${formatElapsed(nowMs - dependencies.startedMs)}] ${line}`)
   }
 
   function logUnread(error: unknown): void {
@@ -328,10 +328,7 @@ export async function upgrade(
       return `Rolled back to revision ${former}.${also}`
     } catch (error) {
       const said = error instanceof HelmError ? ` Helm said: "${error.said}".` : ''
-      const command =
-        former === undefined
-          ? `helm uninstall ${release} -n ${namespace}`
-          : rollbackCommand(release, former, namespace)
+      const command = wayBackCommand(request, former)
       return `Putting it back failed as well; try \`${command}\`.${said}${also}`
     }
   }
@@ -349,10 +346,7 @@ export async function upgrade(
   }
 
   function lookFirst(): string {
-    const { deployed } = before
-    const command = deployed
-      ? rollbackCommand(release, deployed.revision, namespace)
-      : `helm uninstall ${release} -n ${namespace}`
+    const command = wayBackCommand(request, before.deployed?.revision)
     return `Look at \`helm history ${release} -n ${namespace}\`; \`${command}\` goes back.`
   }
 

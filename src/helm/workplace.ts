@@ -1,7 +1,7 @@
 /** Where Helm works: a private directory with what it may read, an environment without our inputs, a login. */
 import path from 'node:path'
 import { deadlineIn } from '../clock.ts'
-import type { Disk } from '../disk.ts'
+import { type Disk, removeQuietly, writePrivateFile } from '../disk.ts'
 import type { Log } from '../log.ts'
 import type { Environment } from '../runner.ts'
 import { count } from '../units.ts'
@@ -63,12 +63,7 @@ export async function prepareWorkplace(
   const { disk, log, hiding, signal } = dependencies
   const directory = disk.makePrivateDirectory(dependencies.temporaryDirectory)
   const close = () => {
-    try {
-      disk.remove(directory)
-    } catch (error) {
-      // It must not hide how the run has ended; the end of the process tries once more.
-      log.debug(Error.isError(error) ? error.message : 'A directory could not be removed.')
-    }
+    removeQuietly(directory, disk, log) // the end of the process tries once more
   }
   try {
     const isOwnCluster = inputs.kubeconfig === undefined
@@ -149,12 +144,7 @@ export async function prepareWorkplace(
 
   function write(name: string, text: string): string {
     const target = path.join(directory, name)
-    const file = disk.create(target, 0o600)
-    try {
-      file.write(Buffer.from(text))
-    } finally {
-      file.close()
-    }
+    writePrivateFile(target, text, disk)
     return target
   }
 

@@ -1,5 +1,5 @@
 export const id = 891;
-export const ids = [891,531];
+export const ids = [891,290];
 export const modules = {
 
 /***/ 4473:
@@ -399,7 +399,7 @@ __webpack_require__.r(__webpack_exports__);
 /* harmony import */ var _bundle_js__WEBPACK_IMPORTED_MODULE_3__ = __webpack_require__(7827);
 /* harmony import */ var _chart_values_js__WEBPACK_IMPORTED_MODULE_9__ = __webpack_require__(638);
 /* harmony import */ var _disk_js__WEBPACK_IMPORTED_MODULE_4__ = __webpack_require__(7310);
-/* harmony import */ var _download_js__WEBPACK_IMPORTED_MODULE_5__ = __webpack_require__(1531);
+/* harmony import */ var _download_js__WEBPACK_IMPORTED_MODULE_5__ = __webpack_require__(1290);
 /* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_6__ = __webpack_require__(3916);
 /* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_8__ = __webpack_require__(8992);
 /* harmony import */ var _units_js__WEBPACK_IMPORTED_MODULE_7__ = __webpack_require__(1996);
@@ -445,7 +445,7 @@ async function deliver(request, delivery, dependencies) {
     finally {
         stopTimer();
         for (const leftover of partial)
-            removeQuietly(leftover);
+            (0,_disk_js__WEBPACK_IMPORTED_MODULE_4__/* .removeQuietly */ .S2)(leftover, disk, log);
     }
     /** A long download may have used up the link that is about to be handed over. */
     async function renewIfSpent() {
@@ -457,15 +457,6 @@ async function deliver(request, delivery, dependencies) {
     }
     function remainingLifeMs() {
         return dependencies.currentBundle().expiresAtMs - dependencies.serverWallMs();
-    }
-    /** Another failure must not hide the first one. */
-    function removeQuietly(leftover) {
-        try {
-            disk.remove(leftover);
-        }
-        catch (error) {
-            log.debug(error instanceof _errors_js__WEBPACK_IMPORTED_MODULE_6__/* .Failure */ .HR ? error.message : 'A temporary file could not be removed.');
-        }
     }
     async function fetchArchive() {
         let archiveBytes = 0;
@@ -509,7 +500,7 @@ async function deliver(request, delivery, dependencies) {
     /** A full disk, with the room that is needed. */
     function tellNeed(error) {
         const needed = dependencies.currentBundle().sizeBytes;
-        if (!(0,_disk_js__WEBPACK_IMPORTED_MODULE_4__/* .isDiskFull */ .b)(error) || needed === undefined)
+        if (!(0,_disk_js__WEBPACK_IMPORTED_MODULE_4__/* .isDiskFull */ .b$)(error) || needed === undefined)
             throw error;
         const more = siteDirectory === undefined ? '' : ', and its pages more';
         const what = `${error.message} The archive needs ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(needed)}${more}.`;
@@ -519,13 +510,7 @@ async function deliver(request, delivery, dependencies) {
         const { url, expiresAtMs } = dependencies.currentBundle();
         const link = bundleUrl?.replaceAll('{sha256}', delivery.bundleSha256 ?? '') ?? url.href;
         const written = beside(file);
-        const values = disk.create(written, 0o600);
-        try {
-            values.write(Buffer.from((0,_chart_values_js__WEBPACK_IMPORTED_MODULE_9__/* .toChartValues */ .W)({ key, bundleUrl: link, version })));
-        }
-        finally {
-            values.close();
-        }
+        (0,_disk_js__WEBPACK_IMPORTED_MODULE_4__/* .writePrivateFile */ .Pl)(written, (0,_chart_values_js__WEBPACK_IMPORTED_MODULE_9__/* .toChartValues */ .W)({ key, bundleUrl: link, version }), disk);
         disk.move(written, file);
         delivery.valuesFile = file;
         log.info(`Chart values: ${(0,_text_js__WEBPACK_IMPORTED_MODULE_8__/* .clean */ .uH)(file)}`);
@@ -547,22 +532,84 @@ async function deliver(request, delivery, dependencies) {
 
 /***/ }),
 
-/***/ 1531:
+/***/ 1290:
 /***/ ((__unused_webpack_module, __webpack_exports__, __webpack_require__) => {
 
-/* harmony export */ __webpack_require__.d(__webpack_exports__, {
-/* harmony export */   download: () => (/* binding */ download)
-/* harmony export */ });
-/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __webpack_require__(7598);
-/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__webpack_require__.n(node_crypto__WEBPACK_IMPORTED_MODULE_0__);
-/* harmony import */ var _archive_js__WEBPACK_IMPORTED_MODULE_1__ = __webpack_require__(4473);
-/* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_2__ = __webpack_require__(3916);
-/* harmony import */ var _link_js__WEBPACK_IMPORTED_MODULE_3__ = __webpack_require__(3299);
-/* harmony import */ var _network_js__WEBPACK_IMPORTED_MODULE_4__ = __webpack_require__(9473);
-/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_5__ = __webpack_require__(4671);
-/* harmony import */ var _retry_js__WEBPACK_IMPORTED_MODULE_6__ = __webpack_require__(9809);
-/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_8__ = __webpack_require__(8992);
-/* harmony import */ var _units_js__WEBPACK_IMPORTED_MODULE_7__ = __webpack_require__(1996);
+
+// EXPORTS
+__webpack_require__.d(__webpack_exports__, {
+  download: () => (/* binding */ download)
+});
+
+// EXTERNAL MODULE: external "node:crypto"
+var external_node_crypto_ = __webpack_require__(7598);
+// EXTERNAL MODULE: ./src/archive.ts
+var archive = __webpack_require__(4473);
+// EXTERNAL MODULE: ./src/errors.ts
+var errors = __webpack_require__(3916);
+// EXTERNAL MODULE: ./src/link.ts
+var src_link = __webpack_require__(3299);
+// EXTERNAL MODULE: ./src/outcome.ts
+var outcome = __webpack_require__(4671);
+// EXTERNAL MODULE: ./src/network.ts
+var network = __webpack_require__(9473);
+// EXTERNAL MODULE: ./src/units.ts
+var units = __webpack_require__(1996);
+;// CONCATENATED MODULE: ./src/patience.ts
+
+
+/**
+ * Begins to count at once.
+ *
+ * @param maxSilenceMs no byte for so long is a lost connection
+ */
+function createPatience(maxSilenceMs, { clock, deadline, signal }) {
+    const ending = new AbortController();
+    const stopDeadline = clock.timer(deadline.remainingMs(), end);
+    let stopSilence = clock.timer(maxSilenceMs, end);
+    return {
+        signal: AbortSignal.any([signal, ending.signal]),
+        get hasEnded() {
+            return ending.signal.aborted;
+        },
+        get reason() {
+            return ending.signal.reason;
+        },
+        renew() {
+            stopSilence();
+            stopSilence = clock.timer(maxSilenceMs, end);
+        },
+        end,
+        describeEnd: (host) => deadline.remainingMs() <= 0
+            ? 'the time of this step (`timeout-minutes`) is over'
+            : `no byte for ${(0,units/* formatDuration */.a3)(maxSilenceMs)} (${host})`,
+    };
+    function end(reason) {
+        stopSilence();
+        stopDeadline();
+        ending.abort(reason);
+    }
+}
+/** Why a download was interrupted: by our patience, or by the network. @throws the error when it is neither */
+function lostConnection(error, patience, host) {
+    if (patience.hasEnded) {
+        return { fault: { kind: 'silence' }, code: 'timeout', reason: patience.describeEnd(host) };
+    }
+    if (!(error instanceof network/* NetworkFault */.H6))
+        throw error;
+    const { kind, code, delivered, message } = error;
+    return {
+        fault: { kind: 'connection', code, delivered },
+        code: kind === 'tls' || kind === 'proxy' ? kind : 'network',
+        reason: `${message} (${host})`,
+    };
+}
+
+// EXTERNAL MODULE: ./src/retry.ts
+var retry = __webpack_require__(9809);
+// EXTERNAL MODULE: ./src/text.ts
+var src_text = __webpack_require__(8992);
+;// CONCATENATED MODULE: ./src/download.ts
 /** Downloading the archive: whole, checked, and resumed where the connection was lost. */
 
 
@@ -645,7 +692,7 @@ async function download(first, file, { checkGzip }, dependencies) {
         transfer.expect(bundle.sizeBytes);
     }
     async function backOff(setback) {
-        const decision = (0,_retry_js__WEBPACK_IMPORTED_MODULE_6__/* .afterFailedTry */ .RS)(retryPolicy, {
+        const decision = (0,retry/* afterFailedTry */.RS)(retryPolicy, {
             fault: setback.fault,
             tries,
             unknownFates: 0,
@@ -654,39 +701,29 @@ async function download(first, file, { checkGzip }, dependencies) {
             random: dependencies.random(),
         });
         if (!decision.retry) {
-            const ending = (0,_outcome_js__WEBPACK_IMPORTED_MODULE_5__/* .describeEnding */ .be)(decision.why, setback.fault, deadline.remainingMs());
+            const ending = (0,outcome/* describeEnding */.be)(decision.why, setback.fault, deadline.remainingMs());
             throw failure({ code: setback.code, reason: setback.reason, ending });
         }
-        log.details(`The download was interrupted at ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(transfer.sizeBytes)}: ${setback.reason}; it goes on in ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatDuration */ .a3)(decision.delayMs)}`, []);
+        log.details(`The download was interrupted at ${(0,units/* formatBytes */.z3)(transfer.sizeBytes)}: ${setback.reason}; it goes on in ${(0,units/* formatDuration */.a3)(decision.delayMs)}`, []);
         await clock.sleep(decision.delayMs, signal);
     }
     function failure(what) {
         const { code, reason, ending = '' } = what;
-        return new _errors_js__WEBPACK_IMPORTED_MODULE_2__/* .Failure */ .HR(code, `Could not download the archive: ${reason}.${ending}`, {
-            tried: tries > 1 ? `${tries} tries in ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatDuration */ .a3)(clock.nowMs() - startedMs)}` : undefined,
+        return new errors/* Failure */.HR(code, `Could not download the archive: ${reason}.${ending}`, {
+            tried: tries > 1 ? `${tries} tries in ${(0,units/* formatDuration */.a3)(clock.nowMs() - startedMs)}` : undefined,
             advice: storageAdvice[code],
         });
     }
     /** One request, and as much of the archive as it brings; undefined when that is all of it. */
     async function receive() {
-        const patience = new AbortController();
-        const giveUp = () => {
-            patience.abort();
-        };
-        let stopSilence = () => { };
-        const expectBytes = () => {
-            stopSilence();
-            stopSilence = clock.timer(maxSilenceMs, giveUp);
-        };
-        const stopDeadline = clock.timer(deadline.remainingMs(), giveUp);
+        const patience = createPatience(maxSilenceMs, dependencies);
         try {
-            expectBytes();
-            const reply = await open(bundle.url, AbortSignal.any([signal, patience.signal]));
+            const reply = await open(bundle.url, patience.signal);
             const setback = judge(reply, await errorCode(reply));
             if (setback)
                 return setback;
             for await (const chunk of reply.chunks) {
-                expectBytes();
+                patience.renew();
                 await transfer.add(chunk);
                 progress.see(transfer.sizeBytes, bundle.sizeBytes);
             }
@@ -698,24 +735,10 @@ async function download(first, file, { checkGzip }, dependencies) {
         }
         catch (error) {
             signal.throwIfAborted();
-            if (patience.signal.aborted) {
-                const outOfTime = deadline.remainingMs() <= 0;
-                const reason = outOfTime
-                    ? 'the time of this step (`timeout-minutes`) is over'
-                    : `no byte for ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatDuration */ .a3)(maxSilenceMs)}`;
-                return { kind: 'lost', fault: { kind: 'silence' }, code: 'timeout', reason };
-            }
-            if (!(error instanceof _network_js__WEBPACK_IMPORTED_MODULE_4__/* .NetworkFault */ .H6))
-                throw error;
-            const { code, delivered, message } = error;
-            const fault = { kind: 'connection', code, delivered };
-            const failureCode = error.kind === 'tls' || error.kind === 'proxy' ? error.kind : 'network';
-            return { kind: 'lost', fault, code: failureCode, reason: `${message} (${host})` };
+            return { kind: 'lost', ...lostConnection(error, patience, host) };
         }
         finally {
-            stopSilence();
-            stopDeadline();
-            patience.abort(); // what is left of the reply is not wanted
+            patience.end(); // what is left of the reply is not wanted
         }
     }
     /** Follows redirects to where the rules for links allow it; there is no key in these requests to lose. */
@@ -728,10 +751,10 @@ async function download(first, file, { checkGzip }, dependencies) {
                 return reply;
             const { location } = reply.headers;
             const next = location ? URL.parse(location, url.href) : null;
-            const problem = next ? (0,_link_js__WEBPACK_IMPORTED_MODULE_3__/* .linkProblem */ .kD)(next, dependencies.baseUrl) : 'it leads nowhere';
+            const problem = next ? (0,src_link/* linkProblem */.kD)(next, dependencies.baseUrl) : 'it leads nowhere';
             if (!next || problem !== undefined || hops >= maxRedirects) {
                 const why = problem ?? `there are more than ${maxRedirects} in a row`;
-                throw new _errors_js__WEBPACK_IMPORTED_MODULE_2__/* .Failure */ .HR('protocol', `Storage answered with a redirect that is not followed: ${why}.`, { advice: storageAdvice.protocol });
+                throw new errors/* Failure */.HR('protocol', `Storage answered with a redirect that is not followed: ${why}.`, { advice: storageAdvice.protocol });
             }
             url = next;
         }
@@ -753,7 +776,7 @@ async function download(first, file, { checkGzip }, dependencies) {
         }
         if (status === 404)
             return { kind: 'refused', code: 'not-found', reason };
-        const retryAfterMs = (0,_retry_js__WEBPACK_IMPORTED_MODULE_6__/* .parseRetryAfterMs */ .oR)(headers['retry-after'], dependencies.serverWallMs());
+        const retryAfterMs = (0,retry/* parseRetryAfterMs */.oR)(headers['retry-after'], dependencies.serverWallMs());
         const code = codeOfStorageStatus[status] ?? (status >= 500 ? 'server' : 'protocol');
         return { kind: 'lost', fault: { kind: 'status', status, retryAfterMs }, code, reason };
     }
@@ -791,13 +814,13 @@ async function errorCode({ status, chunks }) {
     }
     const code = /<Code>([^<]{1,100})<\/Code>/.exec(text)?.[1] ?? '';
     const expired = code === 'AccessDenied' && /<Message>Request has expired/.test(text);
-    return expired ? 'Request has expired' : (0,_text_js__WEBPACK_IMPORTED_MODULE_8__/* .clean */ .uH)(code, 60);
+    return expired ? 'Request has expired' : (0,src_text/* clean */.uH)(code, 60);
 }
 /** The archive as far as it has come. */
 function createTransfer(file, statedBytes, checkGzip) {
-    const startCheck = () => (checkGzip ? (0,_archive_js__WEBPACK_IMPORTED_MODULE_1__/* .createGzipCheck */ .Bd)() : undefined);
+    const startCheck = () => (checkGzip ? (0,archive/* createGzipCheck */.Bd)() : undefined);
     let check = startCheck();
-    let hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)('sha256');
+    let hash = (0,external_node_crypto_.createHash)('sha256');
     let sizeBytes = 0;
     let etag;
     let expectedBytes = statedBytes;
@@ -829,7 +852,7 @@ function createTransfer(file, statedBytes, checkGzip) {
             file.restart();
             check?.stop();
             check = startCheck();
-            hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)('sha256');
+            hash = (0,external_node_crypto_.createHash)('sha256');
             sizeBytes = 0;
             etag = undefined;
         },
@@ -886,7 +909,7 @@ function createTransfer(file, statedBytes, checkGzip) {
     };
 }
 function integrity(why) {
-    return new _errors_js__WEBPACK_IMPORTED_MODULE_2__/* .Failure */ .HR('integrity', `The downloaded archive is not whole: ${why}.`);
+    return new errors/* Failure */.HR('integrity', `The downloaded archive is not whole: ${why}.`);
 }
 /** The first bytes of every gzip file (RFC 1952, section 2.3.1). */
 function assertGzip(chunk) {
@@ -898,7 +921,7 @@ function assertGzip(chunk) {
         : start.startsWith('<')
             ? 'an XML document'
             : 'something else';
-    throw new _errors_js__WEBPACK_IMPORTED_MODULE_2__/* .Failure */ .HR('integrity', `The storage sent no gzip archive, but ${what}.`);
+    throw new errors/* Failure */.HR('integrity', `The storage sent no gzip archive, but ${what}.`);
 }
 function assertSameSize(statedBytes, announcedBytes) {
     if (statedBytes === undefined || announcedBytes === undefined)
@@ -923,12 +946,12 @@ function createReport(log, clock) {
             const bytesPerMs = sizeBytes / (nowMs - startedMs);
             const facts = [
                 totalBytes === undefined
-                    ? (0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(sizeBytes)
-                    : `${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(sizeBytes)} of ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(totalBytes)} (${Math.floor((100 * sizeBytes) / totalBytes)} %)`,
-                `${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(bytesPerMs * 1000)}/s`,
+                    ? (0,units/* formatBytes */.z3)(sizeBytes)
+                    : `${(0,units/* formatBytes */.z3)(sizeBytes)} of ${(0,units/* formatBytes */.z3)(totalBytes)} (${Math.floor((100 * sizeBytes) / totalBytes)} %)`,
+                `${(0,units/* formatBytes */.z3)(bytesPerMs * 1000)}/s`,
                 ...(totalBytes === undefined
                     ? []
-                    : [`about ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatDuration */ .a3)((totalBytes - sizeBytes) / bytesPerMs)} left`]),
+                    : [`about ${(0,units/* formatDuration */.a3)((totalBytes - sizeBytes) / bytesPerMs)} left`]),
             ];
             log.info(`Downloaded ${facts.join(' · ')}`);
         },

@@ -28498,8 +28498,9 @@ function toKey(part) {
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   _: () => (/* binding */ deadlineIn),
-/* harmony export */   m: () => (/* binding */ systemClock)
+/* harmony export */   _5: () => (/* binding */ deadlineIn),
+/* harmony export */   jh: () => (/* binding */ measured),
+/* harmony export */   ml: () => (/* binding */ systemClock)
 /* harmony export */ });
 /** Time as an argument: half an hour of polling tests in milliseconds. */
 /** `setTimeout` fires at once for delays of 2^31 ms and more. */
@@ -28533,6 +28534,16 @@ function deadlineIn(durationMs, clock) {
     const endMs = clock.nowMs() + durationMs;
     return { remainingMs: () => Math.max(0, endMs - clock.nowMs()) };
 }
+/** Carries out a piece of work and notes under its name how many milliseconds it took, also when it fails. */
+async function measured(name, timesMs, clock, work) {
+    const startedMs = clock.nowMs();
+    try {
+        return await work();
+    }
+    finally {
+        timesMs.set(name, clock.nowMs() - startedMs);
+    }
+}
 
 
 /***/ }),
@@ -28541,9 +28552,12 @@ function deadlineIn(durationMs, clock) {
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   b: () => (/* binding */ isDiskFull),
-/* harmony export */   h: () => (/* binding */ systemDisk)
+/* harmony export */   Pl: () => (/* binding */ writePrivateFile),
+/* harmony export */   S2: () => (/* binding */ removeQuietly),
+/* harmony export */   b$: () => (/* binding */ isDiskFull),
+/* harmony export */   hY: () => (/* binding */ systemDisk)
 /* harmony export */ });
+/* unused harmony export isFile */
 /* harmony import */ var node_fs__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3024);
 /* harmony import */ var node_fs__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_fs__WEBPACK_IMPORTED_MODULE_0__);
 /* harmony import */ var node_path__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6760);
@@ -28648,6 +28662,42 @@ const systemDisk = {
         });
     },
 };
+/**
+ * Writes a whole file that only its owner can read.
+ *
+ * @throws Failure `disk`, also when something stands there already
+ */
+function writePrivateFile(file, text, disk) {
+    const created = disk.create(file, 0o600);
+    try {
+        created.write(Buffer.from(text));
+    }
+    finally {
+        created.close();
+    }
+}
+/** Whether there is a file, through links; not when the system does not let us look. */
+function isFile(target, disk) {
+    try {
+        return disk.inspect(disk.canonical(target)) === 'file';
+    }
+    catch (error) {
+        if (error instanceof Failure)
+            return false;
+        throw error;
+    }
+}
+/** Removes what the run has left, or logs why not: that must not hide how the run has ended. */
+function removeQuietly(target, disk, log) {
+    try {
+        disk.remove(target);
+    }
+    catch (error) {
+        if (!(error instanceof _errors_js__WEBPACK_IMPORTED_MODULE_3__/* .Failure */ .HR))
+            throw error;
+        log.debug(error.message);
+    }
+}
 const doomed = new Set();
 function removeDoomed() {
     for (const target of doomed)
@@ -31020,14 +31070,14 @@ async function enter(create, longestGoodbyeMs) {
         environment: (external_node_process_default()).env,
         network: network/* systemNetwork */.E8,
         storage: network/* systemStorage */.FW,
-        disk: disk/* systemDisk */.h,
+        disk: disk/* systemDisk */.hY,
         machine: {
             platform: (external_node_process_default()).platform,
             workingDirectory: external_node_process_default().cwd(),
             homeDirectory: (0,external_node_os_namespaceObject.homedir)(),
             temporaryDirectory: (0,external_node_os_namespaceObject.tmpdir)(),
         },
-        clock: clock/* systemClock */.m,
+        clock: clock/* systemClock */.ml,
         random: Math.random,
         signal: cancelling.signal,
     });
@@ -32408,7 +32458,7 @@ function openSession(request, dependencies, receipt) {
     const { clock, log, signal } = dependencies;
     const { pollIntervalMs } = request;
     const startedMs = clock.nowMs();
-    const deadline = (0,src_clock/* deadlineIn */._)(request.timeoutMs, clock);
+    const deadline = (0,src_clock/* deadlineIn */._5)(request.timeoutMs, clock);
     const http = { ...dependencies, baseUrl: request.baseUrl, apiKey: request.apiKey };
     const client = createClient(createHttp({ ...http, deadline }));
     const progress = createProgress(log, clock);
@@ -32502,7 +32552,7 @@ function openSession(request, dependencies, receipt) {
         });
     }
     async function fetchArchive(jobId, bundle, file) {
-        const { download } = await Promise.all(/* import() */[__nccwpck_require__.e(118), __nccwpck_require__.e(531)]).then(__nccwpck_require__.bind(__nccwpck_require__, 1531));
+        const { download } = await Promise.all(/* import() */[__nccwpck_require__.e(118), __nccwpck_require__.e(290)]).then(__nccwpck_require__.bind(__nccwpck_require__, 1290));
         const archive = dependencies.disk.create(file, 0o600);
         progress.waitFor('the archive');
         try {
@@ -32524,14 +32574,8 @@ function openSession(request, dependencies, receipt) {
             serverWallMs: () => client.serverWallMs(),
         };
     }
-    async function timed(phase, work) {
-        const phaseStartedMs = clock.nowMs();
-        try {
-            return await work();
-        }
-        finally {
-            receipt.phaseMs.set(phase, clock.nowMs() - phaseStartedMs);
-        }
+    function timed(phase, work) {
+        return (0,src_clock/* measured */.jh)(phase, receipt.phaseMs, clock, work);
     }
 }
 

@@ -394,8 +394,8 @@ function readSize(block) {
 /* harmony import */ var _archive_js__WEBPACK_IMPORTED_MODULE_1__ = __webpack_require__(4473);
 /* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_2__ = __webpack_require__(3916);
 /* harmony import */ var _link_js__WEBPACK_IMPORTED_MODULE_3__ = __webpack_require__(3299);
-/* harmony import */ var _network_js__WEBPACK_IMPORTED_MODULE_4__ = __webpack_require__(9473);
-/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_5__ = __webpack_require__(4671);
+/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_4__ = __webpack_require__(4671);
+/* harmony import */ var _patience_js__WEBPACK_IMPORTED_MODULE_5__ = __webpack_require__(1748);
 /* harmony import */ var _retry_js__WEBPACK_IMPORTED_MODULE_6__ = __webpack_require__(9809);
 /* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_8__ = __webpack_require__(8992);
 /* harmony import */ var _units_js__WEBPACK_IMPORTED_MODULE_7__ = __webpack_require__(1996);
@@ -490,7 +490,7 @@ async function download(first, file, { checkGzip }, dependencies) {
             random: dependencies.random(),
         });
         if (!decision.retry) {
-            const ending = (0,_outcome_js__WEBPACK_IMPORTED_MODULE_5__/* .describeEnding */ .be)(decision.why, setback.fault, deadline.remainingMs());
+            const ending = (0,_outcome_js__WEBPACK_IMPORTED_MODULE_4__/* .describeEnding */ .be)(decision.why, setback.fault, deadline.remainingMs());
             throw failure({ code: setback.code, reason: setback.reason, ending });
         }
         log.details(`The download was interrupted at ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(transfer.sizeBytes)}: ${setback.reason}; it goes on in ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatDuration */ .a3)(decision.delayMs)}`, []);
@@ -505,24 +505,14 @@ async function download(first, file, { checkGzip }, dependencies) {
     }
     /** One request, and as much of the archive as it brings; undefined when that is all of it. */
     async function receive() {
-        const patience = new AbortController();
-        const giveUp = () => {
-            patience.abort();
-        };
-        let stopSilence = () => { };
-        const expectBytes = () => {
-            stopSilence();
-            stopSilence = clock.timer(maxSilenceMs, giveUp);
-        };
-        const stopDeadline = clock.timer(deadline.remainingMs(), giveUp);
+        const patience = (0,_patience_js__WEBPACK_IMPORTED_MODULE_5__/* .createPatience */ .s)(maxSilenceMs, dependencies);
         try {
-            expectBytes();
-            const reply = await open(bundle.url, AbortSignal.any([signal, patience.signal]));
+            const reply = await open(bundle.url, patience.signal);
             const setback = judge(reply, await errorCode(reply));
             if (setback)
                 return setback;
             for await (const chunk of reply.chunks) {
-                expectBytes();
+                patience.renew();
                 await transfer.add(chunk);
                 progress.see(transfer.sizeBytes, bundle.sizeBytes);
             }
@@ -534,24 +524,10 @@ async function download(first, file, { checkGzip }, dependencies) {
         }
         catch (error) {
             signal.throwIfAborted();
-            if (patience.signal.aborted) {
-                const outOfTime = deadline.remainingMs() <= 0;
-                const reason = outOfTime
-                    ? 'the time of this step (`timeout-minutes`) is over'
-                    : `no byte for ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatDuration */ .a3)(maxSilenceMs)}`;
-                return { kind: 'lost', fault: { kind: 'silence' }, code: 'timeout', reason };
-            }
-            if (!(error instanceof _network_js__WEBPACK_IMPORTED_MODULE_4__/* .NetworkFault */ .H6))
-                throw error;
-            const { code, delivered, message } = error;
-            const fault = { kind: 'connection', code, delivered };
-            const failureCode = error.kind === 'tls' || error.kind === 'proxy' ? error.kind : 'network';
-            return { kind: 'lost', fault, code: failureCode, reason: `${message} (${host})` };
+            return { kind: 'lost', ...(0,_patience_js__WEBPACK_IMPORTED_MODULE_5__/* .lostConnection */ .L)(error, patience, host) };
         }
         finally {
-            stopSilence();
-            stopDeadline();
-            patience.abort(); // what is left of the reply is not wanted
+            patience.end(); // what is left of the reply is not wanted
         }
     }
     /** Follows redirects to where the rules for links allow it; there is no key in these requests to lose. */

@@ -446,7 +446,7 @@ async function createVerifier(request, dependencies) {
     };
     async function after() {
         const startedMs = clock.nowMs();
-        const deadline = (0,_clock_js__WEBPACK_IMPORTED_MODULE_3__/* .deadlineIn */ ._)(timeoutMs, clock);
+        const deadline = (0,_clock_js__WEBPACK_IMPORTED_MODULE_3__/* .deadlineIn */ ._5)(timeoutMs, clock);
         const matchedBefore = seenBefore !== undefined && matches(seenBefore);
         let logged;
         for (;;) {

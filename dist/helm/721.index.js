@@ -15,14 +15,16 @@ __webpack_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: ./src/errors.ts
 var errors = __webpack_require__(3916);
-// EXTERNAL MODULE: ./src/input-reader.ts
-var input_reader = __webpack_require__(8915);
 // EXTERNAL MODULE: external "node:stream"
 var external_node_stream_ = __webpack_require__(7075);
+// EXTERNAL MODULE: ./src/input-reader.ts
+var input_reader = __webpack_require__(8915);
 // EXTERNAL MODULE: ./src/network.ts
 var network = __webpack_require__(9473);
 // EXTERNAL MODULE: ./src/outcome.ts
 var src_outcome = __webpack_require__(4671);
+// EXTERNAL MODULE: ./src/patience.ts
+var src_patience = __webpack_require__(1748);
 // EXTERNAL MODULE: ./src/retry.ts
 var retry = __webpack_require__(9809);
 // EXTERNAL MODULE: ./src/text.ts
@@ -31,6 +33,7 @@ var src_text = __webpack_require__(8992);
 var units = __webpack_require__(1996);
 ;// CONCATENATED MODULE: ./src/object-storage.ts
 /** Object storage that speaks the API of S3: one object at a time, with its retries, and refusals in plain words. */
+
 
 
 
@@ -135,7 +138,9 @@ async function openStore(access, dependencies) {
         requestHandler: { metadata: { handlerProtocol: 'http/1.1' }, handle: exchange },
     });
     return {
-        look: (key) => ask('look for', key, ({ abortSignal }) => client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }), { abortSignal })),
+        look: (key) => ask('look for', key, (patience) => client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }), {
+            abortSignal: patience.signal,
+        })),
         put,
         refusal: (intent, key, refused) => failure(intent, key, {
             reason: describeAnswer(refused),
@@ -163,17 +168,17 @@ async function openStore(access, dependencies) {
     function put(upload) {
         const { key, file, sizeBytes } = upload;
         const report = createReport(sizeBytes, clock, log);
-        return ask('store', key, async ({ abortSignal, alive, giveUp }) => {
+        return ask('store', key, async (patience) => {
             const source = disk.read(file);
             source.once('error', (error) => {
                 const reason = 'code' in error ? String(error.code) : error.message;
                 const what = `The file to be stored could not be read: ${(0,src_text/* clean */.uH)(reason, 100)}.`;
-                giveUp(new errors/* Failure */.HR('disk', what, { cause: error }));
+                patience.end(new errors/* Failure */.HR('disk', what, { cause: error }));
             });
             let sentBytes = 0;
             const body = new external_node_stream_.Transform({
                 transform(chunk, _encoding, done) {
-                    alive();
+                    patience.renew();
                     sentBytes += chunk.length;
                     report(sentBytes);
                     done(null, chunk);
@@ -194,7 +199,7 @@ async function openStore(access, dependencies) {
                 return next(args);
             }, { step: 'build' });
             try {
-                await client.send(command, { abortSignal });
+                await client.send(command, { abortSignal: patience.signal });
             }
             finally {
                 source.destroy();
@@ -233,52 +238,34 @@ async function openStore(access, dependencies) {
     }
     /** One try: an answer, which may be a refusal, or a fault. */
     async function attempt(send) {
-        const ending = new AbortController();
-        const end = () => {
-            ending.abort();
-        };
-        const stopDeadline = clock.timer(deadline.remainingMs(), end);
-        let stopSilence = () => { };
-        const alive = () => {
-            stopSilence();
-            stopSilence = clock.timer(maxSilenceMs, end);
-        };
-        const giveUp = (reason) => {
-            ending.abort(reason);
-        };
+        const patience = (0,src_patience/* createPatience */.s)(maxSilenceMs, dependencies);
         answer = undefined;
         try {
-            alive();
-            await send({ abortSignal: AbortSignal.any([signal, ending.signal]), alive, giveUp });
+            await send(patience);
         }
         catch (error) {
             signal.throwIfAborted();
-            const reason = ending.signal.reason;
-            if (reason instanceof errors/* Failure */.HR)
-                throw reason;
-            if (ending.signal.aborted)
-                return outcomeOfSilence();
+            if (patience.reason instanceof errors/* Failure */.HR)
+                throw patience.reason;
+            if (patience.hasEnded)
+                return outcomeOfSilence(patience);
             // The client makes an error of a refusal, too.
             if (lastAnswer() === undefined)
                 return outcomeOfError(error);
         }
         finally {
-            stopSilence();
-            stopDeadline();
-            end(); // what is left of the request is not wanted
+            patience.end(); // what is left of the request is not wanted
         }
         const given = lastAnswer();
         return given ? judge(given) : outcomeOfError(new Error('the client sent nothing'));
     }
-    function outcomeOfSilence() {
+    function outcomeOfSilence(patience) {
         const isOver = deadline.remainingMs() <= 0;
         return {
             ok: false,
             fault: { kind: 'silence' },
             code: isOver ? 'timeout' : 'storage-failed',
-            reason: isOver
-                ? 'the time of this step (`timeout-minutes`) is over'
-                : `no byte went through for ${(0,units/* formatDuration */.a3)(maxSilenceMs)} (${host})`,
+            reason: patience.describeEnd(host),
             advice: isOver ? 'Raise `timeout-minutes`, and run again.' : unreachableAdvice(access),
         };
     }
@@ -438,8 +425,7 @@ function createReport(totalBytes, clock, log) {
 }
 
 ;// CONCATENATED MODULE: ./src/mirror.ts
-
-
+/** The mirror: the archive kept on object storage under its own hash, where pods find it when the link has long expired. */
 
 
 
@@ -456,14 +442,8 @@ function objectName(sha256) {
  * @throws InvalidInputs with every problem found, each with its fix; nothing was sent
  */
 function mirrorAccess(target, environment) {
-    const { prefix } = target;
-    // The path of a URL would lose such parts.
-    if (prefix.split('/').some((part) => part === '.' || part === '..')) {
-        throw new input_reader/* InvalidInputs */.hS([
-            `\`mirror-prefix\` has a part of dots alone ("${(0,src_text/* clean */.uH)(prefix, 200)}").`,
-        ]);
-    }
-    return { ...storeAccess({ ...target, inputPrefix: 'mirror-' }, environment), prefix };
+    const access = storeAccess({ ...target, inputPrefix: 'mirror-' }, environment);
+    return { ...access, prefix: target.prefix };
 }
 /** The most that one PutObject may carry (Amazon S3 user guide, "Uploading objects"). */
 const longestPutBytes = 5 * 1024 ** 3;

@@ -445,7 +445,7 @@ async function deliver(request, delivery, dependencies) {
     finally {
         stopTimer();
         for (const leftover of partial)
-            removeQuietly(leftover);
+            (0,_disk_js__WEBPACK_IMPORTED_MODULE_4__/* .removeQuietly */ .S2)(leftover, disk, log);
     }
     /** A long download may have used up the link that is about to be handed over. */
     async function renewIfSpent() {
@@ -457,15 +457,6 @@ async function deliver(request, delivery, dependencies) {
     }
     function remainingLifeMs() {
         return dependencies.currentBundle().expiresAtMs - dependencies.serverWallMs();
-    }
-    /** Another failure must not hide the first one. */
-    function removeQuietly(leftover) {
-        try {
-            disk.remove(leftover);
-        }
-        catch (error) {
-            log.debug(error instanceof _errors_js__WEBPACK_IMPORTED_MODULE_6__/* .Failure */ .HR ? error.message : 'A temporary file could not be removed.');
-        }
     }
     async function fetchArchive() {
         let archiveBytes = 0;
@@ -509,7 +500,7 @@ async function deliver(request, delivery, dependencies) {
     /** A full disk, with the room that is needed. */
     function tellNeed(error) {
         const needed = dependencies.currentBundle().sizeBytes;
-        if (!(0,_disk_js__WEBPACK_IMPORTED_MODULE_4__/* .isDiskFull */ .b)(error) || needed === undefined)
+        if (!(0,_disk_js__WEBPACK_IMPORTED_MODULE_4__/* .isDiskFull */ .b$)(error) || needed === undefined)
             throw error;
         const more = siteDirectory === undefined ? '' : ', and its pages more';
         const what = `${error.message} The archive needs ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(needed)}${more}.`;
@@ -519,13 +510,7 @@ async function deliver(request, delivery, dependencies) {
         const { url, expiresAtMs } = dependencies.currentBundle();
         const link = bundleUrl?.replaceAll('{sha256}', delivery.bundleSha256 ?? '') ?? url.href;
         const written = beside(file);
-        const values = disk.create(written, 0o600);
-        try {
-            values.write(Buffer.from((0,_chart_values_js__WEBPACK_IMPORTED_MODULE_9__/* .toChartValues */ .W)({ key, bundleUrl: link, version })));
-        }
-        finally {
-            values.close();
-        }
+        (0,_disk_js__WEBPACK_IMPORTED_MODULE_4__/* .writePrivateFile */ .Pl)(written, (0,_chart_values_js__WEBPACK_IMPORTED_MODULE_9__/* .toChartValues */ .W)({ key, bundleUrl: link, version }), disk);
         disk.move(written, file);
         delivery.valuesFile = file;
         log.info(`Chart values: ${(0,_text_js__WEBPACK_IMPORTED_MODULE_8__/* .clean */ .uH)(file)}`);
@@ -558,8 +543,8 @@ async function deliver(request, delivery, dependencies) {
 /* harmony import */ var _archive_js__WEBPACK_IMPORTED_MODULE_1__ = __webpack_require__(4473);
 /* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_2__ = __webpack_require__(3916);
 /* harmony import */ var _link_js__WEBPACK_IMPORTED_MODULE_3__ = __webpack_require__(3299);
-/* harmony import */ var _network_js__WEBPACK_IMPORTED_MODULE_4__ = __webpack_require__(9473);
-/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_5__ = __webpack_require__(4671);
+/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_4__ = __webpack_require__(4671);
+/* harmony import */ var _patience_js__WEBPACK_IMPORTED_MODULE_5__ = __webpack_require__(1748);
 /* harmony import */ var _retry_js__WEBPACK_IMPORTED_MODULE_6__ = __webpack_require__(9809);
 /* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_8__ = __webpack_require__(8992);
 /* harmony import */ var _units_js__WEBPACK_IMPORTED_MODULE_7__ = __webpack_require__(1996);
@@ -654,7 +639,7 @@ async function download(first, file, { checkGzip }, dependencies) {
             random: dependencies.random(),
         });
         if (!decision.retry) {
-            const ending = (0,_outcome_js__WEBPACK_IMPORTED_MODULE_5__/* .describeEnding */ .be)(decision.why, setback.fault, deadline.remainingMs());
+            const ending = (0,_outcome_js__WEBPACK_IMPORTED_MODULE_4__/* .describeEnding */ .be)(decision.why, setback.fault, deadline.remainingMs());
             throw failure({ code: setback.code, reason: setback.reason, ending });
         }
         log.details(`The download was interrupted at ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatBytes */ .z3)(transfer.sizeBytes)}: ${setback.reason}; it goes on in ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatDuration */ .a3)(decision.delayMs)}`, []);
@@ -669,24 +654,14 @@ async function download(first, file, { checkGzip }, dependencies) {
     }
     /** One request, and as much of the archive as it brings; undefined when that is all of it. */
     async function receive() {
-        const patience = new AbortController();
-        const giveUp = () => {
-            patience.abort();
-        };
-        let stopSilence = () => { };
-        const expectBytes = () => {
-            stopSilence();
-            stopSilence = clock.timer(maxSilenceMs, giveUp);
-        };
-        const stopDeadline = clock.timer(deadline.remainingMs(), giveUp);
+        const patience = (0,_patience_js__WEBPACK_IMPORTED_MODULE_5__/* .createPatience */ .s)(maxSilenceMs, dependencies);
         try {
-            expectBytes();
-            const reply = await open(bundle.url, AbortSignal.any([signal, patience.signal]));
+            const reply = await open(bundle.url, patience.signal);
             const setback = judge(reply, await errorCode(reply));
             if (setback)
                 return setback;
             for await (const chunk of reply.chunks) {
-                expectBytes();
+                patience.renew();
                 await transfer.add(chunk);
                 progress.see(transfer.sizeBytes, bundle.sizeBytes);
             }
@@ -698,24 +673,10 @@ async function download(first, file, { checkGzip }, dependencies) {
         }
         catch (error) {
             signal.throwIfAborted();
-            if (patience.signal.aborted) {
-                const outOfTime = deadline.remainingMs() <= 0;
-                const reason = outOfTime
-                    ? 'the time of this step (`timeout-minutes`) is over'
-                    : `no byte for ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatDuration */ .a3)(maxSilenceMs)}`;
-                return { kind: 'lost', fault: { kind: 'silence' }, code: 'timeout', reason };
-            }
-            if (!(error instanceof _network_js__WEBPACK_IMPORTED_MODULE_4__/* .NetworkFault */ .H6))
-                throw error;
-            const { code, delivered, message } = error;
-            const fault = { kind: 'connection', code, delivered };
-            const failureCode = error.kind === 'tls' || error.kind === 'proxy' ? error.kind : 'network';
-            return { kind: 'lost', fault, code: failureCode, reason: `${message} (${host})` };
+            return { kind: 'lost', ...(0,_patience_js__WEBPACK_IMPORTED_MODULE_5__/* .lostConnection */ .L)(error, patience, host) };
         }
         finally {
-            stopSilence();
-            stopDeadline();
-            patience.abort(); // what is left of the reply is not wanted
+            patience.end(); // what is left of the reply is not wanted
         }
     }
     /** Follows redirects to where the rules for links allow it; there is no key in these requests to lose. */

@@ -28498,8 +28498,9 @@ function toKey(part) {
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   _: () => (/* binding */ deadlineIn),
-/* harmony export */   m: () => (/* binding */ systemClock)
+/* harmony export */   _5: () => (/* binding */ deadlineIn),
+/* harmony export */   jh: () => (/* binding */ measured),
+/* harmony export */   ml: () => (/* binding */ systemClock)
 /* harmony export */ });
 /** Time as an argument: half an hour of polling tests in milliseconds. */
 /** `setTimeout` fires at once for delays of 2^31 ms and more. */
@@ -28533,6 +28534,16 @@ function deadlineIn(durationMs, clock) {
     const endMs = clock.nowMs() + durationMs;
     return { remainingMs: () => Math.max(0, endMs - clock.nowMs()) };
 }
+/** Carries out a piece of work and notes under its name how many milliseconds it took, also when it fails. */
+async function measured(name, timesMs, clock, work) {
+    const startedMs = clock.nowMs();
+    try {
+        return await work();
+    }
+    finally {
+        timesMs.set(name, clock.nowMs() - startedMs);
+    }
+}
 
 
 /***/ }),
@@ -28541,8 +28552,11 @@ function deadlineIn(durationMs, clock) {
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   b: () => (/* binding */ isDiskFull),
-/* harmony export */   h: () => (/* binding */ systemDisk)
+/* harmony export */   Pl: () => (/* binding */ writePrivateFile),
+/* harmony export */   S2: () => (/* binding */ removeQuietly),
+/* harmony export */   b$: () => (/* binding */ isDiskFull),
+/* harmony export */   fo: () => (/* binding */ isFile),
+/* harmony export */   hY: () => (/* binding */ systemDisk)
 /* harmony export */ });
 /* harmony import */ var node_fs__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3024);
 /* harmony import */ var node_fs__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_fs__WEBPACK_IMPORTED_MODULE_0__);
@@ -28648,6 +28662,42 @@ const systemDisk = {
         });
     },
 };
+/**
+ * Writes a whole file that only its owner can read.
+ *
+ * @throws Failure `disk`, also when something stands there already
+ */
+function writePrivateFile(file, text, disk) {
+    const created = disk.create(file, 0o600);
+    try {
+        created.write(Buffer.from(text));
+    }
+    finally {
+        created.close();
+    }
+}
+/** Whether there is a file, through links; not when the system does not let us look. */
+function isFile(target, disk) {
+    try {
+        return disk.inspect(disk.canonical(target)) === 'file';
+    }
+    catch (error) {
+        if (error instanceof _errors_js__WEBPACK_IMPORTED_MODULE_3__/* .Failure */ .HR)
+            return false;
+        throw error;
+    }
+}
+/** Removes what the run has left, or logs why not: that must not hide how the run has ended. */
+function removeQuietly(target, disk, log) {
+    try {
+        disk.remove(target);
+    }
+    catch (error) {
+        if (!(error instanceof _errors_js__WEBPACK_IMPORTED_MODULE_3__/* .Failure */ .HR))
+            throw error;
+        log.debug(error.message);
+    }
+}
 const doomed = new Set();
 function removeDoomed() {
     for (const target of doomed)
@@ -31020,14 +31070,14 @@ async function enter(create, longestGoodbyeMs) {
         environment: (external_node_process_default()).env,
         network: network/* systemNetwork */.E8,
         storage: network/* systemStorage */.FW,
-        disk: disk/* systemDisk */.h,
+        disk: disk/* systemDisk */.hY,
         machine: {
             platform: (external_node_process_default()).platform,
             workingDirectory: external_node_process_default().cwd(),
             homeDirectory: (0,external_node_os_.homedir)(),
             temporaryDirectory: (0,external_node_os_.tmpdir)(),
         },
-        clock: clock/* systemClock */.m,
+        clock: clock/* systemClock */.ml,
         random: Math.random,
         signal: cancelling.signal,
     });
@@ -31451,10 +31501,13 @@ var units = __nccwpck_require__(1996);
 // EXTERNAL MODULE: external "node:path"
 var external_node_path_ = __nccwpck_require__(6760);
 var external_node_path_default = /*#__PURE__*/__nccwpck_require__.n(external_node_path_);
+// EXTERNAL MODULE: ./src/disk.ts
+var src_disk = __nccwpck_require__(7310);
 // EXTERNAL MODULE: ./src/input-reader.ts
 var input_reader = __nccwpck_require__(8915);
 ;// CONCATENATED MODULE: ./src/helm/chart.ts
 /** The chart: where it comes from, and how Helm is told. */
+
 
 
 
@@ -31637,13 +31690,7 @@ function loginCommand(chart, { username, password }, helmMajor) {
  */
 function privateHelmEnvironment(folder, disk) {
     const registryConfig = external_node_path_default().join(folder, 'registry.json');
-    const file = disk.create(registryConfig, 0o600);
-    try {
-        file.write(Buffer.from('{"auths":{"placeholder.invalid":{}}}\n'));
-    }
-    finally {
-        file.close();
-    }
+    (0,src_disk/* writePrivateFile */.Pl)(registryConfig, '{"auths":{"placeholder.invalid":{}}}\n', disk);
     return {
         HELM_REPOSITORY_CONFIG: external_node_path_default().join(folder, 'repositories.yaml'),
         HELM_REPOSITORY_CACHE: external_node_path_default().join(folder, 'repository'),
@@ -31654,6 +31701,8 @@ function privateHelmEnvironment(folder, disk) {
 
 // EXTERNAL MODULE: ./src/chart-values.ts
 var chart_values = __nccwpck_require__(638);
+// EXTERNAL MODULE: ./src/clock.ts
+var src_clock = __nccwpck_require__(9373);
 // EXTERNAL MODULE: ./src/bundle.ts
 var src_bundle = __nccwpck_require__(7827);
 ;// CONCATENATED MODULE: ./src/client.ts
@@ -31753,8 +31802,6 @@ function createClient(http) {
     };
 }
 
-// EXTERNAL MODULE: ./src/clock.ts
-var src_clock = __nccwpck_require__(9373);
 // EXTERNAL MODULE: ./src/export-job.ts
 var export_job = __nccwpck_require__(4775);
 // EXTERNAL MODULE: ./src/outcome.ts
@@ -32086,7 +32133,7 @@ function openSession(request, dependencies, receipt) {
     const { clock, log, signal } = dependencies;
     const { pollIntervalMs } = request;
     const startedMs = clock.nowMs();
-    const deadline = (0,src_clock/* deadlineIn */._)(request.timeoutMs, clock);
+    const deadline = (0,src_clock/* deadlineIn */._5)(request.timeoutMs, clock);
     const http = { ...dependencies, baseUrl: request.baseUrl, apiKey: request.apiKey };
     const client = createClient(createHttp({ ...http, deadline }));
     const progress = createProgress(log, clock);
@@ -32202,14 +32249,8 @@ function openSession(request, dependencies, receipt) {
             serverWallMs: () => client.serverWallMs(),
         };
     }
-    async function timed(phase, work) {
-        const phaseStartedMs = clock.nowMs();
-        try {
-            return await work();
-        }
-        finally {
-            receipt.phaseMs.set(phase, clock.nowMs() - phaseStartedMs);
-        }
+    function timed(phase, work) {
+        return (0,src_clock/* measured */.jh)(phase, receipt.phaseMs, clock, work);
     }
 }
 
@@ -32535,183 +32576,6 @@ function formsOf(secret) {
         return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
     });
     return [secret, json, escapedByGo, encodeURIComponent(secret)];
-}
-
-;// CONCATENATED MODULE: ./src/helm/own-values.ts
-/** The values that are ours in a release: what a revision holds of them. */
-
-
-/** What stands at the key of our values, dots nesting; undefined when there is no mapping. */
-function ownValuesIn(values, key) {
-    let found = values;
-    for (const part of key.split('.')) {
-        if (typeof found !== 'object' || found === null || !Object.hasOwn(found, part))
-            return undefined;
-        found = found[part];
-    }
-    return typeof found === 'object' && found !== null
-        ? found
-        : undefined;
-}
-/** The version label that a revision was given; null, which took one away, is none. */
-function labelOf(values, key) {
-    return ownValuesIn(values, key)?.['version'] ?? undefined;
-}
-/** The link that a revision was given. */
-function linkOf(values, key) {
-    const link = ownValuesIn(values, key)?.['bundleUrl'];
-    return (typeof link === 'string' ? URL.parse(link) : undefined) ?? undefined;
-}
-/** `expired at …` when the presigned link that a revision was given has done so; undefined otherwise. */
-function expiredLinkOf(values, key, nowMs) {
-    const url = linkOf(values, key);
-    const expiresAtMs = url ? (0,src_link/* signedExpiryMs */.ok)(url) : undefined;
-    if (expiresAtMs === undefined || expiresAtMs > nowMs)
-        return undefined;
-    return `expired at ${(0,units/* formatUtc */.ay)(expiresAtMs)}`;
-}
-/** What is wrong with the values of the revision that this run has made; undefined when they are ours. */
-function valuesProblem(values, key, link, version) {
-    const own = ownValuesIn(values, key);
-    if (own?.['bundleUrl'] !== link)
-        return `does not hold the link of this run at ${key}.bundleUrl`;
-    if (own['enabled'] !== true)
-        return `does not hold true at ${key}.enabled`;
-    if (version !== undefined && own['version'] !== version) {
-        return `does not hold the version of this run at ${key}.version`;
-    }
-    return undefined;
-}
-
-;// CONCATENATED MODULE: ./src/helm/pod-link.ts
-/** The link that pods get: the minted one, which must outlast the deployment, or that of a mirror, which lasts. */
-
-
-
-/** What a link must outlast beyond the time that Helm has. */
-const reserveMs = 2 * 60_000;
-/**
- * Prepares where the link comes from, so that a mirror that cannot be used is told before anybody waits.
- *
- * @throws Failure `config`
- */
-async function prepareLink({ jobId, helmTimeoutMs, mirror, verifyUrl }, dependencies) {
-    const access = mirror && (await accessTo(mirror, dependencies.environment));
-    return {
-        async prepare(session, receipt) {
-            const minted = await session.mintLink(jobId);
-            if (!verifyUrl && !mirror)
-                return undefined;
-            const file = external_node_path_default().join(dependencies.directory, 'bundle.tar.gz');
-            const archive = { ...(await session.fetchArchive(jobId, minted, file)), file };
-            if (!mirror || !access)
-                return archive;
-            session.waitFor('the mirror');
-            const { mirrorArchive, mirrorUrl } = await __nccwpck_require__.e(/* import() */ 721).then(__nccwpck_require__.bind(__nccwpck_require__, 2721));
-            const request = { access, archiveFile: file, ...archive };
-            const { uploaded } = await dependencies.timed('mirror', () => mirrorArchive(request, { ...dependencies, deadline: session.deadline }));
-            receipt.mirrored = { url: mirrorUrl(mirror.baseUrl, archive.sha256), uploaded };
-            return archive;
-        },
-        async settle(session, { mirrored, exported }) {
-            return mirrored?.url ?? (await lasting(session, exported.bundle)).url.href;
-        },
-    };
-    /** Pods start until Helm gives up, and fetch the link when they do. */
-    async function lasting(session, minted) {
-        const neededMs = helmTimeoutMs + reserveMs;
-        const lifeMs = ({ expiresAtMs }) => expiresAtMs - session.client.serverWallMs();
-        if (minted && lifeMs(minted) >= neededMs)
-            return minted;
-        dependencies.log.info('The link does not outlast the deployment; asking for a fresh one');
-        const fresh = await session.mintLink(jobId);
-        if (lifeMs(fresh) >= neededMs)
-            return fresh;
-        throw new errors/* Failure */.HR('expired', `The link works only for ${(0,units/* formatDuration */.a3)(lifeMs(fresh))}, but must outlast \`helm-timeout-minutes\` and two more (${(0,units/* formatDuration */.a3)(neededMs)}). Nothing was deployed.`, {
-            advice: 'Lower `helm-timeout-minutes`, or use a mirror (`mirror-bucket`), whose links do not expire.',
-        });
-    }
-}
-async function accessTo(mirror, environment) {
-    const { mirrorAccess } = await __nccwpck_require__.e(/* import() */ 721).then(__nccwpck_require__.bind(__nccwpck_require__, 2721));
-    return mirrorAccess(mirror, environment);
-}
-
-;// CONCATENATED MODULE: ./src/helm/release.ts
-/** The release: what is deployed now, whether it is locked, and the way back. Deployed is a status, not the last revision. */
-
-
-/** Reads what there is of a release. */
-async function readRelease(helm, within) {
-    const status = await helm.status(within);
-    if (!status)
-        return { newestRevision: 0, deployed: undefined, pending: undefined };
-    const { revision, status: word, lastDeployed } = status;
-    const since = (0,src_text/* clean */.uH)(lastDeployed, 60);
-    const pending = word.startsWith('pending-')
-        ? `revision ${revision} is ${(0,src_text/* clean */.uH)(word, 40)} since ${since}`
-        : undefined;
-    return { newestRevision: revision, deployed: await readDeployed(helm, within), pending };
-}
-/** @throws Failure `release-locked` when an operation has begun and not ended, with the command that frees it */
-function assertUnlocked({ pending, deployed }, place) {
-    if (pending === undefined)
-        return;
-    throw lockedRelease(`Release ${place.release} is locked: its ${pending}.`, place, deployed);
-}
-/** The newest revision with the status `deployed`; undefined when there is none. */
-async function readDeployed(helm, within) {
-    const found = (await helm.history(within)).find(({ status }) => status === 'deployed');
-    if (!found)
-        return undefined;
-    const { revision, updated } = found;
-    return { revision, updated, chart: await helm.chartOf(revision, within) };
-}
-/** A release that another operation holds, with the command that frees it. */
-function lockedRelease(what, { release, namespace }, deployed) {
-    // Never a rollback to a half install: it would be marked as deployed.
-    const command = deployed
-        ? rollbackCommand(release, deployed.revision, namespace)
-        : `helm uninstall ${release} -n ${namespace}`;
-    return new errors/* Failure */.HR('release-locked', what, {
-        advice: `Only if no other run is deploying this release: \`${command}\` frees it. Then run this step again.`,
-    });
-}
-/** The command that goes back to a revision. */
-function rollbackCommand(release, revision, namespace) {
-    return `helm rollback ${release} ${revision} -n ${namespace} --wait`;
-}
-
-;// CONCATENATED MODULE: ./src/helm/lookup.ts
-/** Questions to the cluster that no command of Helm asks: a template of ours looks things up while it is rendered. */
-
-/**
- * Renders a template with the cluster at hand, so that its `lookup`s are answered, with Helm's own access.
- *
- * @param template must render a valid object
- * @param values JSON
- * @throws HelmError also when the account may not look it up
- */
-async function lookUp(template, values, { helm, disk, temporaryDirectory }, within) {
-    const chart = external_node_path_default().join(temporaryDirectory, 'lookup');
-    try {
-        disk.makeDirectory(external_node_path_default().join(chart, 'templates'));
-        write(external_node_path_default().join(chart, 'Chart.yaml'), 'apiVersion: v2\nname: lookup\nversion: 1.0.0\n');
-        write(external_node_path_default().join(chart, 'templates/lookup.yaml'), template);
-        return await helm.render(chart, values, within);
-    }
-    finally {
-        disk.remove(chart);
-    }
-    function write(file, text) {
-        const created = disk.create(file, 0o600);
-        try {
-            created.write(Buffer.from(text));
-        }
-        finally {
-            created.close();
-        }
-    }
 }
 
 ;// CONCATENATED MODULE: ./node_modules/js-yaml/dist/js-yaml.mjs
@@ -35912,6 +35776,271 @@ function isCollection(value) {
     return typeof value === 'object' && value !== null;
 }
 
+;// CONCATENATED MODULE: ./src/helm/caller-values.ts
+
+
+
+
+/** A release with its values must fit into a Secret of 1 MiB, compressed. */
+const maxValuesBytes = 5 * 1024 * 1024;
+/**
+ * Reads a line of `values-files`.
+ *
+ * @throws Problem without anything of the file's content
+ */
+async function readValuesFile(line, places) {
+    const { disk, workspace } = places;
+    // A second reader of standard input would leave nothing of ours to read.
+    if (line === '-') {
+        throw new input_reader/* Problem */.AF('`values-files` names standard input (-), where the link goes; put the values into a file or into `values`.');
+    }
+    if (/^[a-z][a-z0-9+.-]+:\/\//i.test(line)) {
+        throw new input_reader/* Problem */.AF('`values-files` holds an address; fetch the file in an earlier step and name it here.');
+    }
+    const shown = `\`values-files\` ("${(0,src_text/* clean */.uH)(line, 200)}")`;
+    const file = (0,input_reader/* parsePath */.Rr)(line, 'values-files', workspace);
+    if (/%(?![0-9a-f]{2})/i.test(file)) {
+        throw new input_reader/* Problem */.AF(`${shown} has a % in its path, which Helm takes for the escape of an address; name a copy without.`);
+    }
+    const kind = kindOf(file, 'values-files', disk);
+    if (kind === 'nothing') {
+        throw new input_reader/* Problem */.AF(`${shown} does not exist. Is there a checkout before this step?`);
+    }
+    if (kind !== 'file') {
+        const what = kind === 'directory' ? 'a directory' : 'no regular file';
+        throw new input_reader/* Problem */.AF(`${shown} is ${what}; name the files themselves, one a line.`);
+    }
+    const bytes = await readWhole(file, maxValuesBytes, disk, shown);
+    return { file, values: parseValues(decodeUtf8(bytes, shown), shown), shown };
+}
+function decodeUtf8(bytes, shown) {
+    try {
+        return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    }
+    catch {
+        throw new input_reader/* Problem */.AF(`${shown} is not a text in UTF-8.`);
+    }
+}
+/** @throws Problem when it is too long, or cannot be read */
+async function readWhole(file, maxBytes, disk, shown) {
+    const chunks = [];
+    let sizeBytes = 0;
+    try {
+        for await (const chunk of disk.read(file)) {
+            sizeBytes += chunk.length;
+            if (sizeBytes > maxBytes)
+                throw tooLarge(shown, maxBytes);
+            chunks.push(chunk);
+        }
+    }
+    catch (error) {
+        if (error instanceof input_reader/* Problem */.AF)
+            throw error;
+        const code = Error.isError(error) && 'code' in error ? String(error.code) : '';
+        const reason = /^E(?:ACCES|PERM)$/.test(code) ? 'permission denied' : code;
+        throw new input_reader/* Problem */.AF(`${shown} cannot be read${reason && `: ${(0,src_text/* clean */.uH)(reason, 40)}`}.`);
+    }
+    return Buffer.concat(chunks);
+}
+function tooLarge(shown, maxBytes) {
+    return new input_reader/* Problem */.AF(`${shown} is larger than ${maxBytes / 1024 ** 2} MiB.`);
+}
+/**
+ * Reads YAML as values: one document that is a mapping without duplicate keys (helm.md, rule 6). What else Helm
+ * accepts is accepted, such as an empty document, and empty ones behind it.
+ *
+ * @param shown how a problem names the text
+ * @throws Problem with the line, and nothing of the content, which may be secret
+ */
+function parseValues(text, shown) {
+    if (Buffer.byteLength(text) > maxValuesBytes)
+        throw tooLarge(shown, maxValuesBytes);
+    const documents = parseYaml(text, shown);
+    const filled = documents.filter((document) => document !== null);
+    const [values] = filled;
+    if (values === undefined)
+        return undefined;
+    if (filled.length > 1 || values !== documents[0]) {
+        throw new input_reader/* Problem */.AF(`${shown} holds several YAML documents, of which Helm 3 reads the first and Helm 4 all; make them one.`);
+    }
+    if (typeof values !== 'object' || Array.isArray(values)) {
+        throw new input_reader/* Problem */.AF(`${shown} is YAML, but not a mapping of names to values, which Helm needs.`);
+    }
+    return values;
+}
+/** The mapping at a place in the values (`docs.staticExport`); undefined when there is none. */
+function valuesAt(values, key) {
+    const found = key.split('.').reduce((outer, part) => {
+        const mapping = asMapping(outer);
+        return mapping && Object.hasOwn(mapping, part) ? mapping[part] : undefined;
+    }, values);
+    return asMapping(found);
+}
+function asMapping(value) {
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+        ? value
+        : undefined;
+}
+
+;// CONCATENATED MODULE: ./src/helm/own-values.ts
+/** The values that are ours in a release: what a revision holds of them. */
+
+
+
+/** The version label that a revision was given; null, which took one away, is none. */
+function labelOf(values, key) {
+    return valuesAt(values, key)?.['version'] ?? undefined;
+}
+/** The link that a revision was given. */
+function linkOf(values, key) {
+    const link = valuesAt(values, key)?.['bundleUrl'];
+    return (typeof link === 'string' ? URL.parse(link) : undefined) ?? undefined;
+}
+/** `expired at …` when the presigned link that a revision was given has done so; undefined otherwise. */
+function expiredLinkOf(values, key, nowMs) {
+    const url = linkOf(values, key);
+    const expiresAtMs = url ? (0,src_link/* signedExpiryMs */.ok)(url) : undefined;
+    if (expiresAtMs === undefined || expiresAtMs > nowMs)
+        return undefined;
+    return `expired at ${(0,units/* formatUtc */.ay)(expiresAtMs)}`;
+}
+/** What is wrong with the values of the revision that this run has made; undefined when they are ours. */
+function valuesProblem(values, key, link, version) {
+    const own = valuesAt(values, key);
+    if (own?.['bundleUrl'] !== link)
+        return `does not hold the link of this run at ${key}.bundleUrl`;
+    if (own['enabled'] !== true)
+        return `does not hold true at ${key}.enabled`;
+    if (version !== undefined && own['version'] !== version) {
+        return `does not hold the version of this run at ${key}.version`;
+    }
+    return undefined;
+}
+
+;// CONCATENATED MODULE: ./src/helm/pod-link.ts
+/** The link that pods get: the minted one, which must outlast the deployment, or that of a mirror, which lasts. */
+
+
+
+/** What a link must outlast beyond the time that Helm has. */
+const reserveMs = 2 * 60_000;
+/**
+ * Prepares where the link comes from, so that a mirror that cannot be used is told before anybody waits.
+ *
+ * @throws Failure `config`
+ */
+async function prepareLink({ jobId, helmTimeoutMs, mirror, verifyUrl }, dependencies) {
+    const access = mirror && (await accessTo(mirror, dependencies.environment));
+    return {
+        async prepare(session, receipt) {
+            const minted = await session.mintLink(jobId);
+            if (!verifyUrl && !mirror)
+                return undefined;
+            const file = external_node_path_default().join(dependencies.directory, 'bundle.tar.gz');
+            const archive = { ...(await session.fetchArchive(jobId, minted, file)), file };
+            if (!mirror || !access)
+                return archive;
+            session.waitFor('the mirror');
+            const { mirrorArchive, mirrorUrl } = await __nccwpck_require__.e(/* import() */ 721).then(__nccwpck_require__.bind(__nccwpck_require__, 2721));
+            const request = { access, archiveFile: file, ...archive };
+            const { uploaded } = await dependencies.timed('mirror', () => mirrorArchive(request, { ...dependencies, deadline: session.deadline }));
+            receipt.mirrored = { url: mirrorUrl(mirror.baseUrl, archive.sha256), uploaded };
+            return archive;
+        },
+        async settle(session, { mirrored, exported }) {
+            return mirrored?.url ?? (await lasting(session, exported.bundle)).url.href;
+        },
+    };
+    /** Pods start until Helm gives up, and fetch the link when they do. */
+    async function lasting(session, minted) {
+        const neededMs = helmTimeoutMs + reserveMs;
+        const lifeMs = ({ expiresAtMs }) => expiresAtMs - session.client.serverWallMs();
+        if (minted && lifeMs(minted) >= neededMs)
+            return minted;
+        dependencies.log.info('The link does not outlast the deployment; asking for a fresh one');
+        const fresh = await session.mintLink(jobId);
+        if (lifeMs(fresh) >= neededMs)
+            return fresh;
+        throw new errors/* Failure */.HR('expired', `The link works only for ${(0,units/* formatDuration */.a3)(lifeMs(fresh))}, but must outlast \`helm-timeout-minutes\` and two more (${(0,units/* formatDuration */.a3)(neededMs)}). Nothing was deployed.`, {
+            advice: 'Lower `helm-timeout-minutes`, or use a mirror (`mirror-bucket`), whose links do not expire.',
+        });
+    }
+}
+async function accessTo(mirror, environment) {
+    const { mirrorAccess } = await __nccwpck_require__.e(/* import() */ 721).then(__nccwpck_require__.bind(__nccwpck_require__, 2721));
+    return mirrorAccess(mirror, environment);
+}
+
+;// CONCATENATED MODULE: ./src/helm/release.ts
+/** The release: what is deployed now, whether it is locked, and the way back. Deployed is a status, not the last revision. */
+
+
+/** Reads what there is of a release. */
+async function readRelease(helm, within) {
+    const status = await helm.status(within);
+    if (!status)
+        return { newestRevision: 0, deployed: undefined, pending: undefined };
+    const { revision, status: word, lastDeployed } = status;
+    const since = (0,src_text/* clean */.uH)(lastDeployed, 60);
+    const pending = word.startsWith('pending-')
+        ? `revision ${revision} is ${(0,src_text/* clean */.uH)(word, 40)} since ${since}`
+        : undefined;
+    return { newestRevision: revision, deployed: await readDeployed(helm, within), pending };
+}
+/** @throws Failure `release-locked` when an operation has begun and not ended, with the command that frees it */
+function assertUnlocked({ pending, deployed }, place) {
+    if (pending === undefined)
+        return;
+    throw lockedRelease(`Release ${place.release} is locked: its ${pending}.`, place, deployed);
+}
+/** The newest revision with the status `deployed`; undefined when there is none. */
+async function readDeployed(helm, within) {
+    const found = (await helm.history(within)).find(({ status }) => status === 'deployed');
+    if (!found)
+        return undefined;
+    const { revision, updated } = found;
+    return { revision, updated, chart: await helm.chartOf(revision, within) };
+}
+/** A release that another operation holds, with the command that frees it. */
+function lockedRelease(what, place, deployed) {
+    // Never a rollback to a half install: it would be marked as deployed.
+    const command = wayBackCommand(place, deployed?.revision);
+    return new errors/* Failure */.HR('release-locked', what, {
+        advice: `Only if no other run is deploying this release: \`${command}\` frees it. Then run this step again.`,
+    });
+}
+/** The command that goes back to a revision; without one, the command that takes the release away. */
+function wayBackCommand({ release, namespace }, revision) {
+    return revision === undefined
+        ? `helm uninstall ${release} -n ${namespace}`
+        : `helm rollback ${release} ${revision} -n ${namespace} --wait`;
+}
+
+;// CONCATENATED MODULE: ./src/helm/lookup.ts
+/** Questions to the cluster that no command of Helm asks: a template of ours looks things up while it is rendered. */
+
+
+/**
+ * Renders a template with the cluster at hand, so that its `lookup`s are answered, with Helm's own access.
+ *
+ * @param template must render a valid object
+ * @param values JSON
+ * @throws HelmError also when the account may not look it up
+ */
+async function lookUp(template, values, { helm, disk, temporaryDirectory }, within) {
+    const chart = external_node_path_default().join(temporaryDirectory, 'lookup');
+    try {
+        disk.makeDirectory(external_node_path_default().join(chart, 'templates'));
+        const about = 'apiVersion: v2\nname: lookup\nversion: 1.0.0\n';
+        (0,src_disk/* writePrivateFile */.Pl)(external_node_path_default().join(chart, 'Chart.yaml'), about, disk);
+        (0,src_disk/* writePrivateFile */.Pl)(external_node_path_default().join(chart, 'templates/lookup.yaml'), template, disk);
+        return await helm.render(chart, values, within);
+    }
+    finally {
+        disk.remove(chart);
+    }
+}
+
 ;// CONCATENATED MODULE: ./src/helm/target.ts
 /** What is to be deployed, and where: the chart, its version, the namespace. */
 
@@ -36378,7 +36507,7 @@ async function upgrade(request, dependencies, receipt) {
         if (line === logged.line && nowMs - logged.atMs < upgrade_longestSilenceMs)
             return;
         logged = { line, atMs: nowMs };
-        log.info(`[${(0,units/* formatElapsed */.C7)(clock.nowMs() - dependencies.startedMs)}] ${line}`);
+        log.info(`[${(0,units/* formatElapsed */.C7)(nowMs - dependencies.startedMs)}] ${line}`);
     }
     function logUnread(error) {
         log.debug(Error.isError(error) ? hiding.tell(error.message) : 'the release could not be read');
@@ -36568,9 +36697,7 @@ async function upgrade(request, dependencies, receipt) {
         }
         catch (error) {
             const said = error instanceof HelmError ? ` Helm said: "${error.said}".` : '';
-            const command = former === undefined
-                ? `helm uninstall ${release} -n ${namespace}`
-                : rollbackCommand(release, former, namespace);
+            const command = wayBackCommand(request, former);
             return `Putting it back failed as well; try \`${command}\`.${said}${also}`;
         }
     }
@@ -36583,10 +36710,7 @@ async function upgrade(request, dependencies, receipt) {
         return between?.revision ?? before.deployed?.revision;
     }
     function lookFirst() {
-        const { deployed } = before;
-        const command = deployed
-            ? rollbackCommand(release, deployed.revision, namespace)
-            : `helm uninstall ${release} -n ${namespace}`;
+        const command = wayBackCommand(request, before.deployed?.revision);
         return `Look at \`helm history ${release} -n ${namespace}\`; \`${command}\` goes back.`;
     }
     function nothingChanged() {
@@ -36650,8 +36774,11 @@ var external_node_crypto_ = __nccwpck_require__(7598);
 var promises_ = __nccwpck_require__(6466);
 // EXTERNAL MODULE: external "node:zlib"
 var external_node_zlib_ = __nccwpck_require__(8522);
+// EXTERNAL MODULE: ./src/patience.ts
+var src_patience = __nccwpck_require__(1748);
 ;// CONCATENATED MODULE: ./src/helm/installation.ts
 /** Which Helm: the machine's own, or one of ours with a pinned checksum. */
+
 
 
 
@@ -36736,18 +36863,8 @@ async function findHelm(wanted, dependencies) {
         return { file: ours, version, major: answer.major === 3 ? 3 : 4 };
     }
     catch (error) {
-        removeQuietly(folder, dependencies.disk);
+        (0,src_disk/* removeQuietly */.S2)(folder, dependencies.disk, dependencies.log);
         throw error;
-    }
-}
-/** Another failure must not hide the first one; the end of the process tries once more. */
-function removeQuietly(folder, disk) {
-    try {
-        disk.remove(folder);
-    }
-    catch (error) {
-        if (!(error instanceof errors/* Failure */.HR))
-            throw error;
     }
 }
 /** The first Helm in `PATH`, as an absolute path, since it will run in another directory. */
@@ -36758,17 +36875,7 @@ function locate({ environment, platform, disk }) {
         .split((external_node_path_default()).delimiter)
         .filter((directory) => external_node_path_default().isAbsolute(directory))
         .map((directory) => external_node_path_default().join(directory, name))
-        .find((file) => isFile(file, disk));
-}
-function isFile(file, disk) {
-    try {
-        return disk.inspect(disk.canonical(file)) === 'file';
-    }
-    catch (error) {
-        if (error instanceof errors/* Failure */.HR)
-            return false; // a directory that nobody may look into
-        throw error;
-    }
+        .find((file) => (0,src_disk/* isFile */.fo)(file, disk));
 }
 /** Undefined when it does not start or does not say. */
 async function askVersion(file, { runCommand, environment, temporaryDirectory, signal }) {
@@ -36879,21 +36986,12 @@ async function fetchArchive(version, url, file, dependencies) {
     }
 }
 /** One request. */
-async function receive(url, file, { storage, clock, deadline, signal }) {
-    const patience = new AbortController();
-    const giveUp = () => {
-        patience.abort();
-    };
-    let stopSilence = () => { };
-    const expectBytes = () => {
-        stopSilence();
-        stopSilence = clock.timer(maxSilenceMs, giveUp);
-    };
-    const stopDeadline = clock.timer(deadline.remainingMs(), giveUp);
+async function receive(url, file, dependencies) {
+    const { storage, signal } = dependencies;
+    const patience = (0,src_patience/* createPatience */.s)(maxSilenceMs, dependencies);
     try {
-        expectBytes();
-        const within = AbortSignal.any([signal, patience.signal]);
-        const { status, chunks } = await storage(url, { 'accept-encoding': 'identity' }, within);
+        const headers = { 'accept-encoding': 'identity' };
+        const { status, chunks } = await storage(url, headers, patience.signal);
         if (status !== 200) {
             const reason = `HTTP ${status} from ${url.host}`;
             return { fault: { kind: 'status', status }, code: 'network', reason };
@@ -36901,7 +36999,7 @@ async function receive(url, file, { storage, clock, deadline, signal }) {
         const hash = (0,external_node_crypto_.createHash)('sha256');
         let sizeBytes = 0;
         for await (const chunk of chunks) {
-            expectBytes();
+            patience.renew();
             sizeBytes += chunk.length;
             if (sizeBytes > maxArchiveBytes)
                 break; // whatever it is, its checksum is another one
@@ -36912,23 +37010,10 @@ async function receive(url, file, { storage, clock, deadline, signal }) {
     }
     catch (error) {
         signal.throwIfAborted();
-        if (patience.signal.aborted) {
-            const reason = deadline.remainingMs() <= 0
-                ? 'the time of this step (`timeout-minutes`) is over'
-                : `no byte for ${(0,units/* formatDuration */.a3)(maxSilenceMs)} (${url.host})`;
-            return { fault: { kind: 'silence' }, code: 'timeout', reason };
-        }
-        if (!(error instanceof src_network/* NetworkFault */.H6))
-            throw error;
-        const { code, delivered, message, kind } = error;
-        const failureCode = kind === 'tls' || kind === 'proxy' ? kind : 'network';
-        const fault = { kind: 'connection', code, delivered };
-        return { fault, code: failureCode, reason: `${message} (${url.host})` };
+        return (0,src_patience/* lostConnection */.L)(error, patience, url.host);
     }
     finally {
-        stopSilence();
-        stopDeadline();
-        patience.abort(); // what is left of the reply is not wanted
+        patience.end(); // what is left of the reply is not wanted
     }
 }
 /** Takes the one program out of the archive, and nothing else. */
@@ -36981,110 +37066,9 @@ async function unpackZip(archive, folder, platform, { runCommand, environment, s
     return external_node_path_default().join(folder, platform, 'helm.exe');
 }
 
-;// CONCATENATED MODULE: ./src/helm/caller-values.ts
-
-
-
-
-/** A release with its values must fit into a Secret of 1 MiB, compressed. */
-const maxValuesBytes = 5 * 1024 * 1024;
-/**
- * Reads a line of `values-files`.
- *
- * @throws Problem without anything of the file's content
- */
-async function readValuesFile(line, places) {
-    const { disk, workspace } = places;
-    // A second reader of standard input would leave nothing of ours to read.
-    if (line === '-') {
-        throw new input_reader/* Problem */.AF('`values-files` names standard input (-), where the link goes; put the values into a file or into `values`.');
-    }
-    if (/^[a-z][a-z0-9+.-]+:\/\//i.test(line)) {
-        throw new input_reader/* Problem */.AF('`values-files` holds an address; fetch the file in an earlier step and name it here.');
-    }
-    const shown = `\`values-files\` ("${(0,src_text/* clean */.uH)(line, 200)}")`;
-    const file = (0,input_reader/* parsePath */.Rr)(line, 'values-files', workspace);
-    if (/%(?![0-9a-f]{2})/i.test(file)) {
-        throw new input_reader/* Problem */.AF(`${shown} has a % in its path, which Helm takes for the escape of an address; name a copy without.`);
-    }
-    const kind = kindOf(file, 'values-files', disk);
-    if (kind === 'nothing') {
-        throw new input_reader/* Problem */.AF(`${shown} does not exist. Is there a checkout before this step?`);
-    }
-    if (kind !== 'file') {
-        const what = kind === 'directory' ? 'a directory' : 'no regular file';
-        throw new input_reader/* Problem */.AF(`${shown} is ${what}; name the files themselves, one a line.`);
-    }
-    const bytes = await readWhole(file, maxValuesBytes, disk, shown);
-    return { file, values: parseValues(decodeUtf8(bytes, shown), shown), shown };
-}
-function decodeUtf8(bytes, shown) {
-    try {
-        return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    }
-    catch {
-        throw new input_reader/* Problem */.AF(`${shown} is not a text in UTF-8.`);
-    }
-}
-/** @throws Problem when it is too long, or cannot be read */
-async function readWhole(file, maxBytes, disk, shown) {
-    const chunks = [];
-    let sizeBytes = 0;
-    try {
-        for await (const chunk of disk.read(file)) {
-            sizeBytes += chunk.length;
-            if (sizeBytes > maxBytes)
-                throw tooLarge(shown, maxBytes);
-            chunks.push(chunk);
-        }
-    }
-    catch (error) {
-        if (error instanceof input_reader/* Problem */.AF)
-            throw error;
-        const code = Error.isError(error) && 'code' in error ? String(error.code) : '';
-        const reason = /^E(?:ACCES|PERM)$/.test(code) ? 'permission denied' : code;
-        throw new input_reader/* Problem */.AF(`${shown} cannot be read${reason && `: ${(0,src_text/* clean */.uH)(reason, 40)}`}.`);
-    }
-    return Buffer.concat(chunks);
-}
-function tooLarge(shown, maxBytes) {
-    return new input_reader/* Problem */.AF(`${shown} is larger than ${maxBytes / 1024 ** 2} MiB.`);
-}
-/**
- * Reads YAML as values: one document that is a mapping without duplicate keys (helm.md, rule 6). What else Helm
- * accepts is accepted, such as an empty document, and empty ones behind it.
- *
- * @param shown how a problem names the text
- * @throws Problem with the line, and nothing of the content, which may be secret
- */
-function parseValues(text, shown) {
-    if (Buffer.byteLength(text) > maxValuesBytes)
-        throw tooLarge(shown, maxValuesBytes);
-    const documents = parseYaml(text, shown);
-    const filled = documents.filter((document) => document !== null);
-    const [values] = filled;
-    if (values === undefined)
-        return undefined;
-    if (filled.length > 1 || values !== documents[0]) {
-        throw new input_reader/* Problem */.AF(`${shown} holds several YAML documents, of which Helm 3 reads the first and Helm 4 all; make them one.`);
-    }
-    if (typeof values !== 'object' || Array.isArray(values)) {
-        throw new input_reader/* Problem */.AF(`${shown} is YAML, but not a mapping of names to values, which Helm needs.`);
-    }
-    return values;
-}
-/** The mapping at a place in the values (`docs.staticExport`); undefined when there is none. */
-function valuesAt(values, key) {
-    return key.split('.').reduce((outer, part) => {
-        const inner = outer && Object.hasOwn(outer, part) ? outer[part] : undefined;
-        return typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-            ? inner
-            : undefined;
-    }, values);
-}
-
 ;// CONCATENATED MODULE: ./src/helm/kubeconfig.ts
 /** The cluster: which one it is, by the input or by the machine. */
+
 
 
 
@@ -37130,7 +37114,7 @@ async function ambientCluster(environment, context, places) {
     const named = isListed ? listed : [external_node_path_default().join(places.home, '.kube', 'config')];
     const files = named
         .map((file) => external_node_path_default().resolve(places.workspace, file))
-        .filter((file) => exists(file, places));
+        .filter((file) => (0,src_disk/* isFile */.fo)(file, places.disk));
     const configs = await Promise.all(files.map((file) => readFile(file, places)));
     const wanted = context ?? (environment['HELM_KUBECONTEXT'] || undefined);
     const shown = (0,src_text/* clean */.uH)((isListed ? listed : files).join((external_node_path_default()).delimiter), 300);
@@ -37314,18 +37298,7 @@ function toEntries(list, body) {
 function isPod(environment, places) {
     return Boolean(environment['KUBERNETES_SERVICE_HOST'] &&
         environment['KUBERNETES_SERVICE_PORT'] &&
-        exists('/var/run/secrets/kubernetes.io/serviceaccount/token', places));
-}
-/** Whether there is a file, through links. */
-function exists(file, { disk }) {
-    try {
-        return disk.inspect(disk.canonical(file)) === 'file';
-    }
-    catch (error) {
-        if (error instanceof errors/* Failure */.HR)
-            return false;
-        throw error;
-    }
+        (0,src_disk/* isFile */.fo)('/var/run/secrets/kubernetes.io/serviceaccount/token', places.disk));
 }
 function isMapping(value) {
     return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -37336,6 +37309,7 @@ function isText(value) {
 
 ;// CONCATENATED MODULE: ./src/helm/workplace.ts
 /** Where Helm works: a private directory with what it may read, an environment without our inputs, a login. */
+
 
 
 
@@ -37356,13 +37330,7 @@ async function prepareWorkplace(inputs, dependencies) {
     const { disk, log, hiding, signal } = dependencies;
     const directory = disk.makePrivateDirectory(dependencies.temporaryDirectory);
     const close = () => {
-        try {
-            disk.remove(directory);
-        }
-        catch (error) {
-            // It must not hide how the run has ended; the end of the process tries once more.
-            log.debug(Error.isError(error) ? error.message : 'A directory could not be removed.');
-        }
+        (0,src_disk/* removeQuietly */.S2)(directory, disk, log); // the end of the process tries once more
     };
     try {
         const isOwnCluster = inputs.kubeconfig === undefined;
@@ -37371,7 +37339,7 @@ async function prepareWorkplace(inputs, dependencies) {
         const installed = await findHelm(inputs.helmVersion, {
             ...dependencies,
             environment,
-            deadline: (0,src_clock/* deadlineIn */._)(Math.min(findHelmMs, inputs.timeoutMs), dependencies.clock),
+            deadline: (0,src_clock/* deadlineIn */._5)(Math.min(findHelmMs, inputs.timeoutMs), dependencies.clock),
         });
         log.info(`Helm ${installed.version}`);
         const { chart, chartCredentials } = inputs;
@@ -37439,13 +37407,7 @@ async function prepareWorkplace(inputs, dependencies) {
     }
     function write(name, text) {
         const target = external_node_path_default().join(directory, name);
-        const file = disk.create(target, 0o600);
-        try {
-            file.write(Buffer.from(text));
-        }
-        finally {
-            file.close();
-        }
+        (0,src_disk/* writePrivateFile */.Pl)(target, text, disk);
         return target;
     }
     function makeDirectory(name) {
@@ -37470,6 +37432,7 @@ function secretsOf({ username, password }) {
 
 ;// CONCATENATED MODULE: ./src/helm/deploy.ts
 /** The story of a deployment: look at the release, wait for the export, take a link, upgrade, verify. */
+
 
 
 
@@ -37549,9 +37512,9 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
     if (formerLink)
         for (const secret of (0,src_link/* secretsOf */.Fj)(formerLink))
             hiding.add(secret);
-    const expired = expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs());
-    if (deployed && expired !== undefined) {
-        log.warning(`The link of revision ${deployed.revision}, which is deployed now, ${expired}. Going back to it would start pods that cannot fetch their site; with a mirror (\`mirror-bucket\`) they could.`);
+    const expiry = formerLinkExpiry();
+    if (deployed && expiry !== undefined) {
+        log.warning(`The link of revision ${deployed.revision}, which is deployed now, ${expiry}. Going back to it would start pods that cannot fetch their site; with a mirror (\`mirror-bucket\`) they could.`);
     }
     const version = inputs.version ?? (dropsLabel(formerValues) ? null : undefined);
     const link = await links.settle(session, receipt);
@@ -37574,8 +37537,11 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
         receipt.verified = await timed('verification', () => verifier.after()).catch(tellWayBack);
     }
     function warnOfFormerLink() {
-        const expired = expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs());
-        return expired && `Its link ${expired}: pods that start now cannot fetch it.`;
+        const expiry = formerLinkExpiry();
+        return expiry && `Its link ${expiry}: pods that start now cannot fetch it.`;
+    }
+    function formerLinkExpiry() {
+        return expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs());
     }
     /** What cannot be verified stays deployed: the page may be slow to change, and the way back is the user's. */
     function tellWayBack(error) {
@@ -37585,9 +37551,7 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
         if (code !== 'verify-failed' && code !== 'cancelled')
             throw error;
         const stays = code === 'cancelled' ? ` Revision ${receipt.after?.revision ?? ''} stays deployed.` : '';
-        const back = deployed
-            ? `\`${rollbackCommand(release, deployed.revision, namespace)}\` goes back. ${warnOfFormerLink() ?? ''}`
-            : `\`helm uninstall ${release} -n ${namespace}\` takes it away.`;
+        const back = `\`${wayBackCommand(inputs, deployed?.revision)}\` ${deployed ? 'goes back' : 'takes it away'}. ${warnOfFormerLink() ?? ''}`;
         throw new errors/* Failure */.HR(code, `${message}${stays}`, { advice: `${advice} ${back.trim()}`, cause });
     }
     async function lookAtRelease() {
@@ -37639,14 +37603,8 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
         const timeoutInput = 'helm-timeout-minutes';
         return createVerifier({ url, archiveFile, archiveBytes, timeoutMs, timeoutInput }, dependencies);
     }
-    async function timed(step, work) {
-        const stepStartedMs = clock.nowMs();
-        try {
-            return await work();
-        }
-        finally {
-            receipt.stepMs.set(step, clock.nowMs() - stepStartedMs);
-        }
+    function timed(step, work) {
+        return (0,src_clock/* measured */.jh)(step, receipt.stepMs, clock, work);
     }
 }
 
@@ -38219,10 +38177,7 @@ function revision({ revision: number, chart }) {
 function wayBack({ inputs, receipt: { before, liveSinceMs } }) {
     if (!inputs || liveSinceMs === undefined)
         return '';
-    const { release, namespace } = inputs;
-    return before
-        ? code(rollbackCommand(release, before.revision, namespace))
-        : code(`helm uninstall ${release} -n ${namespace}`);
+    return code(wayBackCommand(inputs, before?.revision));
 }
 function lifeOfLink({ receipt }) {
     const { bundle } = receipt.exported;
@@ -39191,6 +39146,67 @@ function describeEnding(why, fault, remainingMs) {
         case 'asked-too-long':
             return ` The service asks to wait ${(0,_units_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDuration */ .a3)(askedMs)}, longer than the ${(0,_units_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDuration */ .a3)(remainingMs)} that are left for it.`;
     }
+}
+
+
+/***/ }),
+
+/***/ 1748:
+/***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   L: () => (/* binding */ lostConnection),
+/* harmony export */   s: () => (/* binding */ createPatience)
+/* harmony export */ });
+/* harmony import */ var _network_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9473);
+/* harmony import */ var _units_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1996);
+
+
+/**
+ * Begins to count at once.
+ *
+ * @param maxSilenceMs no byte for so long is a lost connection
+ */
+function createPatience(maxSilenceMs, { clock, deadline, signal }) {
+    const ending = new AbortController();
+    const stopDeadline = clock.timer(deadline.remainingMs(), end);
+    let stopSilence = clock.timer(maxSilenceMs, end);
+    return {
+        signal: AbortSignal.any([signal, ending.signal]),
+        get hasEnded() {
+            return ending.signal.aborted;
+        },
+        get reason() {
+            return ending.signal.reason;
+        },
+        renew() {
+            stopSilence();
+            stopSilence = clock.timer(maxSilenceMs, end);
+        },
+        end,
+        describeEnd: (host) => deadline.remainingMs() <= 0
+            ? 'the time of this step (`timeout-minutes`) is over'
+            : `no byte for ${(0,_units_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDuration */ .a3)(maxSilenceMs)} (${host})`,
+    };
+    function end(reason) {
+        stopSilence();
+        stopDeadline();
+        ending.abort(reason);
+    }
+}
+/** Why a download was interrupted: by our patience, or by the network. @throws the error when it is neither */
+function lostConnection(error, patience, host) {
+    if (patience.hasEnded) {
+        return { fault: { kind: 'silence' }, code: 'timeout', reason: patience.describeEnd(host) };
+    }
+    if (!(error instanceof _network_js__WEBPACK_IMPORTED_MODULE_0__/* .NetworkFault */ .H6))
+        throw error;
+    const { kind, code, delivered, message } = error;
+    return {
+        fault: { kind: 'connection', code, delivered },
+        code: kind === 'tls' || kind === 'proxy' ? kind : 'network',
+        reason: `${message} (${host})`,
+    };
 }
 
 

@@ -144,6 +144,92 @@ test('hides the link in whatever says it', async () => {
   expect(told).toContain('MountVolume failed for ?***')
 })
 
+const migration = {
+  kind: 'Job',
+  name: 'docs-migrate',
+  phase: 'Failed',
+  pods: [
+    {
+      name: 'docs-migrate-x7k2p',
+      status: {
+        phase: 'Failed',
+        containerStatuses: [
+          {
+            name: 'migrate',
+            ready: false,
+            state: {
+              terminated: { exitCode: 3, reason: 'Error', message: `no table, ?${signature}` },
+            },
+          },
+        ],
+      },
+    },
+    { name: 'docs-migrate-first', status: { phase: 'Succeeded' } },
+  ],
+} as const
+
+test.each([3, 4] as const)(
+  'tells of a hook that failed, though every workload is ready (Helm %i)',
+  async (major) => {
+    const hooks = [migration, { kind: 'Job', name: 'docs-seed', phase: '' }] as const
+    const { fake, read } = await stuck({ readyAfterMs: 0, error: 'hooks failed', hooks }, major)
+    fake.events.push(
+      event({
+        kind: 'Job',
+        name: 'docs-migrate',
+        reason: 'BackoffLimitExceeded',
+        message: 'Job has reached the specified backoff limit',
+      }),
+      event({ name: 'docs-migrate-older', message: 'of an attempt before' }),
+    )
+    expect(await read()).toEqual([
+      'hook Job docs-migrate: failed',
+      'pod docs-migrate-x7k2p: migrate ended: Error, exit code 3, no table, ?***',
+      'event of Job docs-migrate: BackoffLimitExceeded, Job has reached the specified backoff limit',
+    ])
+  },
+)
+
+test('tells of a hook whose pods it may not read', async () => {
+  const { fake, log, read } = await stuck({ readyAfterMs: 0, error: 'failed', hooks: [migration] })
+  fake.failNext('template', 'Error: pods is forbidden: User "ci" cannot list resource "pods"\n')
+  expect(await read()).toEqual(['hook Job docs-migrate: failed'])
+  expect(log.lines).toEqual([
+    'info: The pods of the hooks could not be read: pods is forbidden: User "ci" cannot list resource "pods"',
+  ])
+})
+
+test('tells of a volume and of a load balancer that Helm waited for', async () => {
+  const others = {
+    'v1/PersistentVolumeClaim': [
+      { metadata: { name: 'docs-cache' }, status: { phase: 'Pending' } },
+      { metadata: { name: 'docs-logs' }, status: { phase: 'Bound' } },
+    ],
+    'v1/Service': [
+      { metadata: { name: 'docs' }, spec: { type: 'LoadBalancer' }, status: { loadBalancer: {} } },
+      { metadata: { name: 'docs-inside' }, spec: { type: 'ClusterIP' }, status: {} },
+      {
+        metadata: { name: 'docs-given' },
+        spec: { type: 'LoadBalancer', externalIPs: ['192.0.2.7'] },
+      },
+      {
+        metadata: { name: 'docs-outside' },
+        spec: { type: 'LoadBalancer' },
+        status: { loadBalancer: { ingress: [{ ip: '192.0.2.8' }] } },
+      },
+    ],
+  }
+  const { fake, read } = await stuck({ readyAfterMs: 0, error: 'timed out', others })
+  const message = 'storageclass.storage.k8s.io "missing" not found'
+  const of = { kind: 'PersistentVolumeClaim', reason: 'ProvisioningFailed', message }
+  fake.events.push(event({ ...of, name: 'docs-cache' }), event({ ...of, name: 'docs-logs' }))
+  expect(await read()).toEqual([
+    'PersistentVolumeClaim docs-cache: not bound to a volume',
+    'Service docs: without an address',
+    'event of PersistentVolumeClaim docs-cache: ProvisioningFailed, storageclass.storage.k8s.io "missing" not found',
+  ])
+})
+
 test('goes on without events that it may not read, and says so in one line', async () => {
   const { fake, log, read } = await stuck({ replicas: 1 })
   fake.failNext(

@@ -224,6 +224,19 @@ describe('while Helm waits', () => {
     expect(progress()).toEqual(['info: [00:10] Helm is at work', 'info: [01:10] Helm is at work'])
   })
 
+  test('tells of a hook that runs', async () => {
+    const { fake, run, progress } = machine()
+    fake.plan({
+      readyAfterMs: 15 * second,
+      hooks: [{ kind: 'Job', name: 'docs-migrate', phase: 'Running' }],
+    })
+    await run()
+    expect(progress()).toEqual([
+      'info: [00:10] hook Job docs-migrate is running',
+      'info: Ready: Deployment docs 2 of 2 ready',
+    ])
+  })
+
   test('asks again after a look that failed', async () => {
     const { fake, run, progress } = machine()
     fake.plan({ readyAfterMs: 35 * second })

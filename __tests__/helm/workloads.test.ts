@@ -7,6 +7,7 @@ import path from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import {
   type Workload,
+  describeProgress,
   describeWorkloads,
   reasonsOfWorkloads,
   workloadsOf,
@@ -324,6 +325,35 @@ describe('pods', () => {
     const said = [...reasonsOfWorkloads(workloads, tell), describeWorkloads(workloads, tell)]
     expect(said.join('\n')).not.toMatch(/Signature|secret/)
     expect(told.join('\n')).toMatch(/Signature/)
+  })
+})
+
+test('a Deployment that is paused does not change, and says why', () => {
+  const paused = workloadsOf(deployment({ updatedReplicas: 0 }, { paused: true }))
+  expect(paused[0]?.isReady).toBe(false)
+  expect(line(paused)).toBe('Deployment docs 0 of 2 updated, paused (spec.paused)')
+})
+
+describe('in a line of the log', () => {
+  const resources = {
+    ...deployment(),
+    'v1/PersistentVolumeClaim': [
+      { metadata: { name: 'docs-cache' }, status: { phase: 'Pending' } },
+      { metadata: { name: 'docs-logs' }, status: { phase: 'Bound' } },
+    ],
+  }
+  const hook = (name: string, phase: string) => ({ kind: 'Job', name, phase })
+
+  test('stands what else Helm waits for, when all pods are ready', () => {
+    const hooks = [hook('docs-migrate', 'Succeeded'), hook('docs-seed', '')]
+    expect(describeProgress({ resources, hooks }, asIs)).toBe(
+      'Deployment docs 2 of 2 ready · PersistentVolumeClaim docs-cache not bound to a volume',
+    )
+  })
+
+  test('stands the hook that runs, and not what is there from before', () => {
+    const hooks = [hook('docs-migrate', 'Running'), hook('docs-seed', '')]
+    expect(describeProgress({ resources, hooks }, asIs)).toBe('hook Job docs-migrate is running')
   })
 })
 

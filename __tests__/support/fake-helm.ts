@@ -70,6 +70,17 @@ export interface Rollout {
   readonly hangs?: boolean
   /** What happens elsewhere as the command begins. */
   readonly meanwhile?: () => void
+  /** Those of the chart, as they have ended or not. */
+  readonly hooks?: readonly FakeHook[]
+  /** Live objects beside the Deployment: `v1/PersistentVolumeClaim`. */
+  readonly others?: Readonly<Record<string, readonly Values[]>>
+}
+
+export interface FakeHook {
+  readonly kind: 'Job' | 'Pod'
+  readonly name: string
+  readonly phase: '' | 'Running' | 'Succeeded' | 'Failed'
+  readonly pods?: readonly { readonly name: string; readonly status: PodTrouble }[]
 }
 
 /** What comes of one rollback; at once and fine without it. */
@@ -113,6 +124,8 @@ interface Live {
   readonly generation: number
   /** Ready pods of the revision before, until the new ones are ready. */
   readonly formerPods: number
+  readonly hooks: readonly FakeHook[]
+  readonly others: Readonly<Record<string, readonly Values[]>>
 }
 
 interface Release {
@@ -407,6 +420,13 @@ export class FakeHelm {
       },
       ...(newest.values ? { config: newest.values } : {}),
       manifest: '---\n',
+      hooks: live?.hooks.map(({ kind, name: hook, phase }) => ({
+        name: hook,
+        kind,
+        path: 'docs/templates/hook.yaml',
+        events: ['pre-upgrade'],
+        ...(phase === '' ? {} : { last_run: { started_at: timestamp(newest.updatedMs), phase } }),
+      })),
       version: newest.revision,
       namespace,
     }
@@ -448,6 +468,7 @@ export class FakeHelm {
         },
       ],
       'v1/Pod(related)': [{ apiVersion: 'v1', kind: 'PodList', items: pods }],
+      ...live.others,
     }
   }
 
@@ -465,6 +486,8 @@ export class FakeHelm {
       trouble: rollout.trouble ?? troubles.unschedulable,
       generation: (before?.generation ?? 0) + 1,
       formerPods: rollout.formerPodsStay === false ? 0 : former,
+      hooks: rollout.hooks ?? [],
+      others: rollout.others ?? {},
     }
   }
 
@@ -606,21 +629,30 @@ export class FakeHelm {
       const exists = this.#namespaces.has(asked.namespace)
       return `---\n# Source: lookup/templates/lookup.yaml\ndata:\n  exists: "${exists}"\n`
     }
-    if (!template.includes('lookup "v1" "Event" .Release.Namespace')) {
-      throw new Error(`the imitation cannot render ${template}`)
-    }
     const { names } = readValues(flags.get('--values') ?? [], input) as {
       names: readonly string[]
     }
     if (!this.#namespaces.has(namespace)) throw new HelmExit(`namespaces "${namespace}" not found`)
+    const head =
+      '---\n# Source: lookup/templates/lookup.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: static-export\ndata:\n'
+    if (template.includes('lookup "v1" "Pod" .Release.Namespace')) {
+      const lives = [...this.#releases.values()].flatMap(({ live }) => live ?? [])
+      const lines = lives
+        .flatMap(({ hooks }) => hooks.filter(({ name }) => names.includes(name)))
+        .flatMap(({ pods = [] }) => pods)
+        .map(({ name, status }) => toJson({ metadata: { name }, status }))
+        .map((pod, index) => `  found-${index}: ${JSON.stringify(pod)}`)
+      return `${head}${lines.join('\n')}\n`
+    }
+    if (!template.includes('lookup "v1" "Event" .Release.Namespace')) {
+      throw new Error(`the imitation cannot render ${template}`)
+    }
     const lines = this.events.flatMap(({ type, kind, name, reason, message, last }, index) => {
       const concerns = names.some((one) => name === one || name.startsWith(`${one}-`))
       if (type !== 'Warning' || !concerns) return []
       const fields = { kind, last, message, object: name, reason }
-      return [`  event-${index}: ${JSON.stringify(toJson(fields))}`]
+      return [`  found-${index}: ${JSON.stringify(toJson(fields))}`]
     })
-    const head =
-      '---\n# Source: events/templates/events.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: static-export-events\ndata:\n'
     return `${head}${lines.join('\n')}\n`
   }
 

@@ -34,6 +34,16 @@ export interface ReleaseStatus {
   readonly lastDeployed: string
   /** Live objects by kind, with the pods of the workloads under `v1/Pod(related)`. */
   readonly resources: Readonly<Record<string, unknown>>
+  /** Those of the chart; they are not among the resources, nor are their pods. */
+  readonly hooks: readonly Hook[]
+}
+
+/** What a chart has Helm run before or after, most often a Job. */
+export interface Hook {
+  readonly kind: string
+  readonly name: string
+  /** `Running`, `Succeeded` or `Failed`; empty when this revision has not run it. */
+  readonly phase: string
 }
 
 export interface Revision {
@@ -118,13 +128,18 @@ export function createHelm(dependencies: HelmDependencies): Helm {
       const live = major === 3 ? ['--show-resources'] : []
       const reply = await askIfExists(['status', release, ...place, ...live, '-o', 'json'], within)
       if (reply === undefined) return undefined
-      const { version, info } = reply as { version?: unknown; info?: Record<string, unknown> }
+      const { version, info, hooks } = reply as {
+        version?: unknown
+        info?: Record<string, unknown>
+        hooks?: unknown
+      }
       const resources = info?.['resources']
       return {
         revision: Number(version),
         status: text(info?.['status']),
         lastDeployed: text(info?.['last_deployed']),
         resources: isObject(resources) ? resources : {},
+        hooks: Array.isArray(hooks) ? hooks.filter(isObject).map(toHook) : [],
       }
     },
 
@@ -267,6 +282,14 @@ export const slowMark = 'too slow'
 
 function tooSlow(command: string, maxMs: number): HelmError {
   return new HelmError(command, slowMark, `nothing (it was ended after ${formatDuration(maxMs)}).`)
+}
+
+function toHook({ kind, name, last_run: lastRun }: Record<string, unknown>): Hook {
+  return {
+    kind: text(kind),
+    name: text(name),
+    phase: isObject(lastRun) ? text(lastRun['phase']) : '',
+  }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

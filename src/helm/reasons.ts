@@ -3,7 +3,16 @@ import type { Log } from '../log.ts'
 import { HelmError, type Within } from './helm.ts'
 import type { Hiding } from './hide.ts'
 import { type LookupDependencies, lookUp } from './lookup.ts'
-import { type Workload, reasonsOfWorkloads, workloadsOf } from './workloads.ts'
+import {
+  type Pod,
+  pendingIn,
+  reasonsOfHooks,
+  reasonsOfPending,
+  reasonsOfWorkloads,
+  toPod,
+  unfinishedHooks,
+  workloadsOf,
+} from './workloads.ts'
 
 export interface ReasonsDependencies extends LookupDependencies {
   readonly hiding: Hiding
@@ -14,8 +23,9 @@ const maxEvents = 5
 const maxLines = 20
 
 /**
- * What the unready workloads and their pods say, and the last warnings of the cluster about them: one reason a
- * line, without secrets. What cannot be read is left out, since it must not hide the failure itself.
+ * What hooks that failed, unready workloads, their pods and what else Helm waited for say, and the last warnings of
+ * the cluster about them: one reason a line, without secrets. What cannot be read is left out, since it must not hide
+ * the failure itself.
  */
 export async function readReasons(
   dependencies: ReasonsDependencies,
@@ -23,12 +33,21 @@ export async function readReasons(
 ): Promise<readonly string[]> {
   const { helm, hiding, log } = dependencies
   try {
-    const status = await helm.status(within)
-    const unready = workloadsOf(status?.resources ?? {}).filter(({ isReady }) => !isReady)
-    if (unready.length === 0) return []
+    const { resources = {}, hooks: allHooks = [] } = (await helm.status(within)) ?? {}
+    const hooks = unfinishedHooks(allHooks)
+    const unready = workloadsOf(resources).filter(({ isReady }) => !isReady)
+    const pending = pendingIn(resources)
+    const names = [...hooks, ...unready, ...pending].map(({ name }) => name)
+    if (names.length === 0) return []
     const tell = (text: string, maxLength: number) => hiding.tell(text, maxLength)
-    const reasons = reasonsOfWorkloads(unready, tell)
-    return [...reasons, ...(await readEvents(unready, dependencies, within))].slice(0, maxLines)
+    const hookPods = hooks.length === 0 ? [] : await readHookPods(hooks, dependencies, within)
+    const pods = [...hookPods, ...unready.flatMap((workload) => workload.pods)]
+    return [
+      ...reasonsOfHooks(hooks, hookPods, tell),
+      ...reasonsOfWorkloads(unready, tell),
+      ...reasonsOfPending(pending, tell),
+      ...(await readEvents(names, pods, dependencies, within)),
+    ].slice(0, maxLines)
   } catch (error) {
     const said = Error.isError(error) ? hiding.tell(error.message) : 'unknown'
     log.info(`The reasons could not be read from the cluster: ${said}`)
@@ -36,7 +55,38 @@ export async function readReasons(
   }
 }
 
-/** Events are chosen in the template itself, so that a namespace with thousands of them costs one small object. */
+/** A hook is a pod, or the pods of a Job, which the cluster labels. */
+const hookPodsTemplate = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: static-export-pods
+data:
+{{- range $index, $pod := (lookup "v1" "Pod" .Release.Namespace "").items }}
+{{- $job := index ($pod.metadata.labels | default dict) "job-name" }}
+{{- if or (has $pod.metadata.name $.Values.names) (has $job $.Values.names) }}
+  found-{{ $index }}: {{ dict "metadata" (dict "name" $pod.metadata.name) "status" $pod.status | toJson | quote }}
+{{- end }}
+{{- end }}
+`
+
+async function readHookPods(
+  hooks: readonly { readonly name: string }[],
+  dependencies: ReasonsDependencies,
+  within: Within,
+): Promise<Pod[]> {
+  try {
+    const names = JSON.stringify({ names: hooks.map(({ name }) => name) })
+    return foundIn(await lookUp(hookPodsTemplate, names, dependencies, within)).map(toPod)
+  } catch (error) {
+    tellUnread('pods of the hooks', error, dependencies)
+    return []
+  }
+}
+
+/**
+ * Events are chosen in the template itself, so that a namespace with thousands of them costs one small object. What
+ * begins with a name may be a pod or a ReplicaSet of the object.
+ */
 const eventsTemplate = `apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -46,39 +96,43 @@ data:
 {{- if eq (toString $event.type) "Warning" }}
 {{- range $name := $.Values.names }}
 {{- if or (eq $event.involvedObject.name $name) (hasPrefix (printf "%s-" $name) $event.involvedObject.name) }}
-  event-{{ $index }}: {{ dict "object" $event.involvedObject.name "kind" $event.involvedObject.kind "reason" $event.reason "message" $event.message "last" (coalesce $event.lastTimestamp $event.eventTime $event.metadata.creationTimestamp) | toJson | quote }}
+  found-{{ $index }}: {{ dict "object" $event.involvedObject.name "kind" $event.involvedObject.kind "reason" $event.reason "message" $event.message "last" (coalesce $event.lastTimestamp $event.eventTime $event.metadata.creationTimestamp) | toJson | quote }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
 `
 
+/** @param pods those of the objects with these names */
 async function readEvents(
-  workloads: readonly Workload[],
+  names: readonly string[],
+  pods: readonly Pod[],
   dependencies: ReasonsDependencies,
   within: Within,
 ): Promise<string[]> {
-  const { hiding, log } = dependencies
+  const { hiding } = dependencies
   try {
-    const names = JSON.stringify({ names: workloads.map(({ name }) => name) })
-    const rendered = await lookUp(eventsTemplate, names, dependencies, within)
-    const pods = workloads.flatMap((workload) => workload.pods)
+    const rendered = await lookUp(eventsTemplate, JSON.stringify({ names }), dependencies, within)
+    // Pods that an earlier attempt has left behind are none of them.
+    const podNames = pods.map(({ name }) => name)
+    const concerns = ({ kind, object }: ClusterEvent) =>
+      kind === 'ReplicaSet' || (kind === 'Pod' ? podNames : names).includes(object)
     const told = pods.flatMap(({ reasons }) => reasons).join('\n')
-    return (
-      eventsIn(rendered)
-        // Neither of pods that an earlier attempt has left behind, nor what the pods say themselves.
-        .filter(({ kind, object }) => kind !== 'Pod' || pods.some(({ name }) => name === object))
-        .filter(({ message }) => !told.includes(message))
-        .slice(-maxEvents)
-        .map(({ kind, object, reason, message }) =>
-          hiding.tell(`event of ${kind} ${object}: ${reason}, ${message}`, 300),
-        )
-    )
+    return eventsIn(rendered)
+      .filter((event) => concerns(event) && !told.includes(event.message))
+      .slice(-maxEvents)
+      .map(({ kind, object, reason, message }) =>
+        hiding.tell(`event of ${kind} ${object}: ${reason}, ${message}`, 300),
+      )
   } catch (error) {
-    const said = error instanceof HelmError ? error.said : 'they have no readable form'
-    log.info(`The events of the cluster could not be read: ${said}`)
+    tellUnread('events of the cluster', error, dependencies)
     return []
   }
+}
+
+function tellUnread(what: string, error: unknown, { log }: ReasonsDependencies): void {
+  const said = error instanceof HelmError ? error.said : 'they have no readable form'
+  log.info(`The ${what} could not be read: ${said}`)
 }
 
 interface ClusterEvent {
@@ -89,10 +143,9 @@ interface ClusterEvent {
   readonly last: string
 }
 
-/** Each event once, the oldest first. Its line is a JSON string in JSON, which is YAML too. */
+/** Each event once, the oldest first. */
 function eventsIn(rendered: string): ClusterEvent[] {
-  const events = [...rendered.matchAll(/^ {2}event-\d+: (".*")$/gm)].map(([, quoted = '""']) => {
-    const fields = JSON.parse(JSON.parse(quoted) as string) as Record<string, unknown>
+  const events = foundIn(rendered).map((fields) => {
     const field = (name: string) => (typeof fields[name] === 'string' ? fields[name] : '')
     return {
       kind: field('kind'),
@@ -104,4 +157,11 @@ function eventsIn(rendered: string): ClusterEvent[] {
   })
   const unique = new Map(events.map((event) => [`${event.object} ${event.message}`, event]))
   return [...unique.values()].sort((a, b) => (a.last < b.last ? -1 : a.last > b.last ? 1 : 0))
+}
+
+/** What a template of ours has found. Each line is a JSON string in JSON, which is YAML too. */
+function foundIn(rendered: string): Record<string, unknown>[] {
+  return [...rendered.matchAll(/^ {2}found-\d+: (".*")$/gm)].map(
+    ([, quoted = '""']) => JSON.parse(JSON.parse(quoted) as string) as Record<string, unknown>,
+  )
 }

@@ -15,7 +15,7 @@ import {
   readDeployed,
   wayBackCommand,
 } from './release.ts'
-import { describeWorkloads, workloadsOf } from './workloads.ts'
+import { describeProgress, describeWorkloads, workloadsOf } from './workloads.ts'
 
 export interface UpgradeRequest extends Omit<Upgrade, 'timeoutMs'>, ReleasePlace {
   /** What was there a moment ago. */
@@ -121,9 +121,7 @@ export async function upgrade(
         await clock.sleep(watchEveryMs, within)
         const status = await helm.status({ signal: within, maxMs: quickMs })
         const isNew = status !== undefined && status.revision >= next
-        logProgress(
-          isNew ? describeWorkloads(workloadsOf(status.resources), tell) : 'Helm is at work',
-        )
+        logProgress(isNew ? describeProgress(status, tell) : 'Helm is at work')
       } catch (error) {
         if (within.aborted) return
         logUnread(error)

@@ -1,4 +1,5 @@
-/** Workloads: whether they are ready, in our own judgement, and what their pods say when they are not. */
+/** Workloads: whether they are ready, in our own judgement, and what they, their pods and others wait for. */
+import type { Hook, ReleaseStatus } from './helm.ts'
 
 /** A workload whose pods Helm waits for. */
 export interface Workload {
@@ -11,6 +12,8 @@ export interface Workload {
   readonly ready: number
   /** Pods of the former revision that still run: while they do, `ready` says nothing of the new ones. */
   readonly former: number
+  /** A Deployment that somebody has paused: nothing of it changes. */
+  readonly isPaused: boolean
   readonly isReady: boolean
   readonly pods: readonly Pod[]
 }
@@ -30,10 +33,7 @@ type Fields = Readonly<Record<string, unknown>>
  * has seen the newest generation, and updated, ready and available are what is desired.
  */
 export function workloadsOf(resources: Readonly<Record<string, unknown>>): readonly Workload[] {
-  const all = Object.entries(resources).flatMap(([key, objects]) => {
-    const kind = /([A-Za-z]+)(?:\(related\))?$/.exec(key)?.[1] ?? ''
-    return flatten(objects).map((object) => ({ kind, object }))
-  })
+  const all = objectsIn(resources)
   const pods = all.flatMap(({ kind, object }) => (kind === 'Pod' ? [object] : []))
   return all.flatMap(({ kind, object }) => {
     if (kind !== 'Deployment' && kind !== 'StatefulSet' && kind !== 'DaemonSet') return []
@@ -50,6 +50,7 @@ export function workloadsOf(resources: Readonly<Record<string, unknown>>): reado
         updated,
         ready,
         former,
+        isPaused: at(object, 'spec', 'paused') === true,
         isReady:
           isCurrent &&
           updated >= desired &&
@@ -60,6 +61,35 @@ export function workloadsOf(resources: Readonly<Record<string, unknown>>): reado
       },
     ]
   })
+}
+
+/** What Helm waits for beside the pods of workloads. */
+export interface Pending {
+  readonly kind: string
+  readonly name: string
+  readonly state: string
+}
+
+/** Volumes that are not bound and load balancers without an address: Helm waits for them, without a word. */
+export function pendingIn(resources: Readonly<Record<string, unknown>>): readonly Pending[] {
+  return objectsIn(resources).flatMap(({ kind, object }) => {
+    const name = text(at(object, 'metadata', 'name'))
+    if (kind === 'PersistentVolumeClaim') {
+      const phase = at(object, 'status', 'phase')
+      return phase === 'Bound' ? [] : [{ kind, name, state: 'not bound to a volume' }]
+    }
+    if (kind !== 'Service' || at(object, 'spec', 'type') !== 'LoadBalancer') return []
+    const addresses = [
+      ...list(at(object, 'status', 'loadBalancer', 'ingress')),
+      ...textsIn(at(object, 'spec', 'externalIPs')),
+    ]
+    return addresses.length > 0 ? [] : [{ kind, name, state: 'without an address' }]
+  })
+}
+
+/** Hooks that have not come to their end, or to a bad one. */
+export function unfinishedHooks(hooks: readonly Hook[]): readonly Hook[] {
+  return hooks.filter(({ phase }) => phase === 'Running' || phase === 'Failed')
 }
 
 function numbersOf(kind: Workload['kind'], object: Fields) {
@@ -100,13 +130,16 @@ function isOwnedBy(pod: Fields, kind: Workload['kind'], name: string): boolean {
   })
 }
 
-function toPod(pod: Fields): Pod {
+/** A pod as the cluster has it, or as much of it as its name and its status. */
+export function toPod(pod: Fields): Pod {
   const conditions = list(at(pod, 'status', 'conditions'))
   const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
+  const phase = at(pod, 'status', 'phase')
   return {
     name: text(at(pod, 'metadata', 'name')),
     isReady,
-    reasons: isReady ? [] : reasonsOf(pod, conditions),
+    // That of a Job is not ready when it has done its work.
+    reasons: isReady || phase === 'Succeeded' ? [] : reasonsOf(pod, conditions),
   }
 }
 
@@ -159,6 +192,20 @@ function joined(...parts: readonly unknown[]): string {
   return parts.filter((part) => typeof part === 'string' && part !== '').join(', ')
 }
 
+/** What Helm is waiting for, in a few words for a line of the log. */
+export function describeProgress(
+  { resources, hooks }: Pick<ReleaseStatus, 'resources' | 'hooks'>,
+  tell: (text: string, maxLength: number) => string,
+): string {
+  const running = hooks.filter(({ phase }) => phase === 'Running')
+  // Nothing else of the revision is there before its first hooks have ended.
+  if (running.length > 0) {
+    return running.map((hook) => `${nameOfHook(hook, tell)} is running`).join(' · ')
+  }
+  const pending = pendingIn(resources).map((one) => `${nameOf(one, tell)} ${one.state}`)
+  return [describeWorkloads(workloadsOf(resources), tell), ...pending].join(' · ')
+}
+
 /** The workloads in a few words for a line of the log. */
 export function describeWorkloads(
   workloads: readonly Workload[],
@@ -185,32 +232,71 @@ export function reasonsOfWorkloads(
 ): readonly string[] {
   return workloads
     .filter(({ isReady }) => !isReady)
-    .flatMap((workload) => {
-      const pods = workload.pods.filter(({ isReady }) => !isReady)
-      const reasons = pods.flatMap(({ name, reasons }) =>
-        reasons.map((reason) => `pod ${tell(name, 80)}: ${tell(reason, 300)}`),
-      )
-      const shown = reasons.slice(0, maxReasons)
-      const more = reasons.length - shown.length
-      return [
-        `${nameOf(workload, tell)}: ${countOf(workload)}`,
-        ...shown,
-        ...(more > 0 ? [`and ${more} more`] : []),
-      ]
-    })
+    .flatMap((workload) => [
+      `${nameOf(workload, tell)}: ${countOf(workload)}`,
+      ...linesOfPods(workload.pods, tell),
+    ])
+}
+
+/** What keeps hooks from their end: a line for each, and one for each reason of their pods. */
+export function reasonsOfHooks(
+  hooks: readonly Hook[],
+  pods: readonly Pod[],
+  tell: (text: string, maxLength: number) => string,
+): readonly string[] {
+  return [
+    ...hooks.map((hook) => `${nameOfHook(hook, tell)}: ${tell(hook.phase.toLowerCase(), 40)}`),
+    ...linesOfPods(pods, tell),
+  ]
+}
+
+/** What keeps others from being ready, a line for each. */
+export function reasonsOfPending(
+  pending: readonly Pending[],
+  tell: (text: string, maxLength: number) => string,
+): readonly string[] {
+  return pending.map((one) => `${nameOf(one, tell)}: ${one.state}`)
+}
+
+/** A line for each reason of the pods that are not ready, and the number of those that are too many. */
+function linesOfPods(
+  pods: readonly Pod[],
+  tell: (text: string, maxLength: number) => string,
+): readonly string[] {
+  const reasons = pods.flatMap(({ name, reasons }) =>
+    reasons.map((reason) => `pod ${tell(name, 80)}: ${tell(reason, 300)}`),
+  )
+  const more = reasons.length - maxReasons
+  return [...reasons.slice(0, maxReasons), ...(more > 0 ? [`and ${more} more`] : [])]
 }
 
 const maxReasons = 5
 
-function nameOf({ kind, name }: Workload, tell: (text: string, maxLength: number) => string) {
+function nameOfHook(hook: Hook, tell: (text: string, maxLength: number) => string): string {
+  return `hook ${nameOf({ kind: tell(hook.kind, 40), name: hook.name }, tell)}`
+}
+
+function nameOf(
+  { kind, name }: Pick<Pending, 'kind' | 'name'>,
+  tell: (text: string, maxLength: number) => string,
+) {
   return `${kind} ${tell(name, 80)}`
 }
 
 /** While pods of the former revision are ready, it is the update that is waited for. */
-function countOf({ ready, updated, desired, former }: Workload): string {
-  if (updated < desired) return `${updated} of ${desired} updated`
+function countOf({ ready, updated, desired, former, isPaused }: Workload): string {
+  const paused = isPaused ? ', paused (spec.paused)' : ''
+  if (updated < desired) return `${updated} of ${desired} updated${paused}`
   if (former > 0) return `${former} of the former pods not replaced yet`
   return `${ready} of ${desired} ready`
+}
+
+/** The live objects of `helm status`, each with its kind, which alone the key tells for certain. */
+function objectsIn(resources: Readonly<Record<string, unknown>>) {
+  return Object.entries(resources).flatMap(([key, objects]) => {
+    const kind = /([A-Za-z]+)(?:\(related\))?$/.exec(key)?.[1] ?? ''
+    return flatten(objects).map((object) => ({ kind, object }))
+  })
 }
 
 /** Objects, also those inside lists. */
@@ -222,6 +308,10 @@ function flatten(objects: unknown): Fields[] {
 
 function list(value: unknown): Fields[] {
   return Array.isArray(value) ? value.filter(isFields) : []
+}
+
+function textsIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }
 
 function isFields(value: unknown): value is Fields {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { defaultLimits, unpack, type UnpackDependencies } from '../src/archive.ts'
+import { deadlineIn, systemClock } from '../src/clock.ts'
 import { systemDisk } from '../src/disk.ts'
 import { type Entry, tar, tgz } from './support/tar.ts'
 
@@ -31,6 +32,8 @@ async function unpackBytes(bytes: Uint8Array, options: Partial<UnpackDependencie
   fs.writeFileSync(file, bytes)
   return unpack(file, bytes.length, path.join(sandbox, 'site'), {
     disk: systemDisk,
+    clock: systemClock,
+    deadline: deadlineIn(60_000, systemClock),
     signal: new AbortController().signal,
     warn: (message) => warnings.push(message),
     platform: 'linux',

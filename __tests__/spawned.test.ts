@@ -191,7 +191,7 @@ test('a GitHub that never answers costs the title, not the export', async () => 
 })
 
 describe('a signal', () => {
-  test.each(['SIGINT', 'SIGTERM'] as const)(
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     '%s ends the wait with the way to resume',
     async (signal) => {
       await using emulator = await startQuickEmulator({ queueSeconds: 600 })

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import nock from 'nock'
+import { type Deadline, deadlineIn } from '../src/clock.ts'
 import { type Disk, systemDisk } from '../src/disk.ts'
 import { Failure } from '../src/errors.ts'
 import { type Storage, systemStorage } from '../src/network.ts'
@@ -81,7 +82,20 @@ interface Setting {
   readonly timeoutInput?: string
   readonly storage?: Storage
   readonly clock?: FakeClock
+  readonly deadline?: Deadline
   readonly signal?: AbortSignal
+}
+
+/** Answers nothing while so much time goes by. */
+function silentFor(durationMs: number, clock: FakeClock): Storage {
+  return (_url, _headers, signal) => {
+    const { promise, reject } = Promise.withResolvers<never>()
+    signal.addEventListener('abort', () => {
+      reject(signal.reason as Error)
+    })
+    void clock.advance(durationMs)
+    return promise
+  }
 }
 
 /** An archive is read, never written. */
@@ -116,6 +130,7 @@ async function prepare(setting: Setting) {
         clock,
         random: () => 0.5,
         log,
+        deadline: setting.deadline ?? deadlineIn(30 * 60_000, clock),
         signal: setting.signal ?? new AbortController().signal,
       },
     )
@@ -388,14 +403,7 @@ describe('a site that never shows it fails with what was seen last:', () => {
       url: 'https://docs.example.com/guides/start',
       clock,
       timeoutMinutes: 1,
-      storage(_url, _headers, signal) {
-        const { promise, reject } = Promise.withResolvers<never>()
-        signal.addEventListener('abort', () => {
-          reject(signal.reason as Error)
-        })
-        void clock.advance(16_000)
-        return promise
-      },
+      storage: silentFor(16_000, clock),
     })
     expectFailure(result, /no whole answer from docs\.example\.com within/)
     expect(elapsedMs).toBeLessThan(90_000)
@@ -415,6 +423,27 @@ test('the query of the address is sent, and is in no text', async () => {
   const { result, log } = await verify({ url, timeoutMinutes: 0.1 })
   expect(running.received[0]?.url).toBe('/guides/start?bypass=0123456789')
   expect(`${String(result)}${log.text}`).not.toContain('bypass')
+})
+
+test('an archive that takes longer than the step to be read is told before anything is deployed', async () => {
+  const clock = new FakeClock()
+  const deadline = deadlineIn(60_000, clock)
+  await clock.advance(60_000)
+  const preparing = prepare({ url: 'https://docs.test/guides/start', clock, deadline })
+  await clock.advance(0)
+  await expect(preparing).rejects.toMatchObject({ code: 'timeout' })
+})
+
+test('a look at the site before the deployment takes no longer than one after it', async () => {
+  const clock = new FakeClock()
+  const { verifier, log } = await prepare({
+    url: 'https://docs.test/guides/start',
+    clock,
+    timeoutMinutes: 0.05,
+    storage: silentFor(3_000, clock),
+  })
+  await verifier.before()
+  expect(log.text).toContain('no whole answer from docs.test within 3 s')
 })
 
 test('a cancelled run waits no longer', async () => {

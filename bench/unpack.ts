@@ -2,11 +2,14 @@
 import { statSync } from 'node:fs'
 import process from 'node:process'
 import { unpack } from '../src/archive.ts'
+import { deadlineIn, systemClock } from '../src/clock.ts'
 import { systemDisk } from '../src/disk.ts'
 
 const [, , archive = '', directory = ''] = process.argv
 await unpack(archive, statSync(archive).size, directory, {
   disk: systemDisk,
+  clock: systemClock,
+  deadline: deadlineIn(600_000, systemClock),
   signal: new AbortController().signal,
   warn: console.log,
   platform: process.platform,

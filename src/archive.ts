@@ -7,6 +7,7 @@ import { Transform, type TransformCallback } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { type Header, extract } from 'tar-stream'
+import type { Clock, Deadline } from './clock.ts'
 import type { Disk, NewFile } from './disk.ts'
 import { Failure } from './errors.ts'
 import { clean } from './text.ts'
@@ -14,6 +15,8 @@ import { formatBytes } from './units.ts'
 
 export interface UnpackDependencies {
   readonly disk: Disk
+  readonly clock: Clock
+  readonly deadline: Deadline
   readonly signal: AbortSignal
   readonly warn: (message: string) => void
   readonly platform: NodeJS.Platform
@@ -47,7 +50,7 @@ const aheadBytes = 4 * outputChunkBytes
  *
  * @param archiveBytes its size, for the ratio
  * @param directory must not exist; after a failure it is left half filled
- * @throws Failure `unsafe-archive` naming the entry, `integrity`, `disk`, or the reason of the signal
+ * @throws Failure `unsafe-archive` naming the entry, `integrity`, `disk`, `timeout`, or the reason of the signal
  */
 export async function unpack(
   archiveFile: string,
@@ -55,7 +58,9 @@ export async function unpack(
   directory: string,
   dependencies: UnpackDependencies,
 ): Promise<Unpacked> {
-  const { disk, signal, limits = defaultLimits } = dependencies
+  const { disk, clock, deadline, limits = defaultLimits } = dependencies
+  const late = new AbortController()
+  const signal = AbortSignal.any([dependencies.signal, late.signal])
   const admit = createRules(dependencies)
   const parser = extract()
   const made = new Set<string>()
@@ -96,6 +101,10 @@ export async function unpack(
   })
 
   makeDirectory(directory)
+  const stopTimer = clock.timer(deadline.remainingMs(), () => {
+    const what = 'The time of this step was over before the archive was unpacked.'
+    late.abort(new Failure('timeout', what))
+  })
   try {
     const input = disk.read(archiveFile)
     const gunzip = createGunzip({ chunkSize: outputChunkBytes })
@@ -105,6 +114,7 @@ export async function unpack(
     signal.throwIfAborted()
     throw error instanceof Failure ? error : broken(error)
   } finally {
+    stopTimer()
     openFile?.close()
   }
   if (fileCount === 0) throw new Failure('integrity', 'The archive holds no file.')

@@ -68,22 +68,15 @@ export async function deliver(
   delivery: Delivery,
   dependencies: DeliveryDependencies,
 ): Promise<void> {
-  const { disk, log, signal, timed } = dependencies
+  const { disk, log, timed } = dependencies
   const { bundleFile, siteDirectory, chartValues } = request
   const partial: string[] = []
   const lifeAtStartMs = remainingLifeMs()
-  const late = new AbortController()
-  const stopTimer = dependencies.clock.timer(dependencies.deadline.remainingMs(), () => {
-    late.abort(
-      new Failure('timeout', 'The time of this step was over before the archive was unpacked.'),
-    )
-  })
   try {
     if (needsArchive(request)) await fetchArchive().catch(tellNeed)
     await renewIfSpent()
     if (chartValues) writeChartValues(chartValues)
   } finally {
-    stopTimer()
     for (const leftover of partial) removeQuietly(leftover, disk, log)
   }
 
@@ -126,9 +119,7 @@ export async function deliver(
     if (site !== undefined) {
       const { fileCount, sizeBytes } = await timed('unpack', () =>
         unpack(archive, archiveBytes, site, {
-          disk,
-          platform: dependencies.platform,
-          signal: AbortSignal.any([signal, late.signal]),
+          ...dependencies,
           warn(message) {
             log.warning(message)
           },

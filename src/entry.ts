@@ -57,6 +57,7 @@ export async function enter(
   }
   process.on('SIGINT', onCancel)
   process.on('SIGTERM', onCancel)
+  process.on('SIGHUP', onCancel) // the terminal of a runner by hand is closed
   process.on('SIGBREAK', onCancel)
 
   // A raw stack trace would be read by the runner as commands.

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { unpack } from './archive.ts'
-import { type Clock, deadlineIn } from './clock.ts'
+import { type Clock, type Deadline, deadlineIn } from './clock.ts'
 import type { Disk, NewFile } from './disk.ts'
 import { Failure } from './errors.ts'
 import { describeLink, linkProblem } from './link.ts'
@@ -31,6 +31,8 @@ export interface VerifyDependencies {
   /** From 0 to 1. */
   readonly random: () => number
   readonly log: Log
+  /** Of what comes before the deployment. */
+  readonly deadline: Deadline
   readonly signal: AbortSignal
 }
 
@@ -97,7 +99,7 @@ export async function createVerifier(
 
   return {
     async before() {
-      seenBefore = await look(maxLookMs)
+      seenBefore = await look(Math.min(maxLookMs, timeoutMs))
       if (matches(seenBefore)) {
         log.info(
           `${shown} is ${describePage(page)} already: after the deployment it will prove only that the site can be reached.`,
@@ -297,12 +299,12 @@ function decodePath(encoded: string): string {
 /** The best candidate that the archive has, read without a file being written. */
 async function findPage(
   { url, archiveFile, archiveBytes }: VerifyRequest,
-  { disk, signal }: VerifyDependencies,
+  dependencies: VerifyDependencies,
 ): Promise<Page> {
   const candidates = pageCandidates(url)
   const pages = new Map<string, Page>()
   const hashing: Disk = {
-    ...disk,
+    ...dependencies.disk,
     makeDirectory: () => undefined,
     create(file) {
       const name = file.split(path.sep).join('/').normalize('NFC')
@@ -313,8 +315,8 @@ async function findPage(
   }
   // Judged by the rules for every archive; what Windows cannot hold does not matter here.
   await unpack(archiveFile, archiveBytes, '', {
+    ...dependencies,
     disk: hashing,
-    signal,
     warn: () => undefined,
     platform: 'linux',
   })

@@ -116,6 +116,26 @@ const succeeding: Record<string, Deployment> = {
       }
     },
   },
+  'the warning that no template reads the link': {
+    inputs: { 'chart-version': '1.3.0', 'values-key': 'docs.staticExport' },
+    prepare: (fake) => {
+      fake.plan({ linkIn: 'nothing' })
+    },
+    check: ({ runner }) => {
+      expect(runner.lines).toContainEqual(
+        expect.stringMatching(/^Warning: .*does it read docs\.staticExport\.bundleUrl\?/),
+      )
+    },
+  },
+  'a link that only a hook reads': {
+    inputs: { 'chart-version': '1.3.0' },
+    prepare: (fake) => {
+      fake.plan({ linkIn: 'hooks' })
+    },
+    check: ({ runner }) => {
+      expect(runner.lines.join('\n')).not.toMatch(/Warning/)
+    },
+  },
   'the warning that the link before has expired': {
     prepare: (fake) =>
       fake.add({ values: { staticExport: { enabled: true, bundleUrl: expiredLink } } }),
@@ -372,6 +392,23 @@ describe('fails for', () => {
     expect(run.runner.lines.filter((line) => line.startsWith('Error: '))).toHaveLength(1)
     expectNoSecrets(run)
   })
+})
+
+test('variables that would win over a given kubeconfig are left out, and named', async () => {
+  const environment = {
+    HELM_KUBEAPISERVER: 'https://other.test',
+    HELM_KUBETOKEN: 'token-0123456789',
+  }
+  const { runner, calls, seen } = await wholeDeployment({
+    environment,
+    prepare: (fake) => fake.add({ values: formerValues }),
+  })
+  expect(runner.lines).toContain(
+    'Not used, since `kubeconfig` is given: HELM_KUBEAPISERVER, HELM_KUBETOKEN',
+  )
+  expect(seen).not.toContain('token-0123456789')
+  const names = calls.flatMap((call) => Object.keys(call.environment))
+  expect(names.filter((name) => name.startsWith('HELM_KUBE'))).toEqual([])
 })
 
 test('the link of the revision before, which may still work, is hidden as well', async () => {

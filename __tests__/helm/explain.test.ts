@@ -82,13 +82,23 @@ describe('the cluster', () => {
     ],
     [
       'is reached by a plugin that is not there',
-      'auth',
+      'config',
       `kubernetes cluster unreachable: ${get}: getting credentials: exec: executable aws not found\n\nIt looks like you are trying to use a client-go credential plugin that is not installed.`,
     ],
     [
       'is reached by a plugin that is not logged in',
       'auth',
       `kubernetes cluster unreachable: ${get}: getting credentials: exec: executable aws failed with exit code 255`,
+    ],
+    [
+      'is reached by a plugin that answers with something else',
+      'auth',
+      `kubernetes cluster unreachable: ${get}: getting credentials: decoding stdout: couldn't get version/kind; json parse error`,
+    ],
+    [
+      'is never asked, since a variable forbids it',
+      'config',
+      "kubernetes cluster unreachable: client rate limiter Wait returned an error: rate: Wait(n=1) exceeds limiter's burst -1",
     ],
     [
       'refuses the account',

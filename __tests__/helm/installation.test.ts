@@ -153,7 +153,14 @@ describe("the machine's Helm", () => {
     [script('v5.0.0'), 'is 5.0.0, too new; 3.14 or newer, or 4, is needed.'],
     [script('Helm'), 'does not say which version it is; 3.14 or newer, or 4, is needed.'],
     ['#!/bin/sh\nexit 1\n', 'does not say which version it is; 3.14 or newer, or 4, is needed.'],
-    ['#!/no/such\n', 'does not say which version it is; 3.14 or newer, or 4, is needed.'],
+    [
+      '#!/no/such\n',
+      'does not say which version it is; 3.14 or newer, or 4, is needed. It gave no answer (ENOENT).',
+    ],
+    [
+      '#!/bin/sh\necho Warning >&2\necho \'helm.go:83: unknown driver "nope"\' >&2\nexit 1\n',
+      'does not say which version it is; 3.14 or newer, or 4, is needed. It said: "helm.go:83: unknown driver "nope"".',
+    ],
   ])('%j is refused', async (content, why) => {
     const file = installHelm(content)
     const { find, requests } = await prepare()

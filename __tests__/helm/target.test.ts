@@ -76,6 +76,13 @@ function machine(major: 3 | 4 = 4) {
   return { fake, resolve, refuse }
 }
 
+function folder(name: string, text: string): ChartReference {
+  const target = path.join(directory, name)
+  fs.mkdirSync(target)
+  fs.writeFileSync(path.join(target, 'Chart.yaml'), text)
+  return { kind: 'path', path: target }
+}
+
 describe.each([
   ['a repository', fromRepository, ['docs', '--repo', 'https://charts.test']],
   ['a repository of the machine', fromMachine, ['acme/docs']],
@@ -172,13 +179,6 @@ describe('a version that would be kept is not gone', () => {
 })
 
 describe('a chart with one version', () => {
-  function folder(name: string, text: string): ChartReference {
-    const target = path.join(directory, name)
-    fs.mkdirSync(target)
-    fs.writeFileSync(path.join(target, 'Chart.yaml'), text)
-    return { kind: 'path', path: target }
-  }
-
   test('on the disk has the version of its Chart.yaml, whatever is deployed', async () => {
     const chart = folder('chart', 'apiVersion: v2\nname: docs\nversion: 0.7.0\n')
     expect(await machine().resolve(chart, undefined, deployed('1.0.0'))).toEqual({
@@ -206,6 +206,26 @@ describe('a chart with one version', () => {
       identity: { name: 'docs', version },
       arguments: [`oci://r.test/charts/docs${rest}`],
     })
+  })
+})
+
+describe.each([3, 4] as const)('a chart with dependencies (Helm %i)', (major) => {
+  const about = 'apiVersion: v2\nname: docs\nversion: 0.7.0\ndependencies:\n  - name: common\n'
+
+  test('that are not in it is refused', async () => {
+    const chart = folder(`bare-${major}`, about)
+    const { code, message, advice } = await machine(major).refuse(chart)
+    expect(code).toBe('config')
+    expect(message).toMatch(/^The chart lacks charts that it depends on\. .*charts\/ directory: common"$/) // prettier-ignore
+    expect(advice).toContain('helm dependency build')
+  })
+
+  test('that are in it is fine, also when it needs values to be rendered', async () => {
+    const chart = folder(`whole-${major}`, about)
+    fs.mkdirSync(path.join(directory, `whole-${major}`, 'charts/common'), { recursive: true })
+    const { fake, resolve } = machine(major)
+    fake.failNext('template', 'Error: execution error at (docs/templates/a.yaml:1:4): set `title`')
+    expect((await resolve(chart)).identity.version).toBe('0.7.0')
   })
 })
 

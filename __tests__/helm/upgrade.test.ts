@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { toChartValues } from '../../src/chart-values.ts'
+import { measured } from '../../src/clock.ts'
 import { systemDisk } from '../../src/disk.ts'
 import { Failure } from '../../src/errors.ts'
 import { createHelm } from '../../src/helm/helm.ts'
@@ -11,7 +12,7 @@ import { createHiding } from '../../src/helm/hide.ts'
 import { valuesProblem } from '../../src/helm/own-values.ts'
 import { type HelmReceipt, emptyHelmReceipt } from '../../src/helm/receipt.ts'
 import { readRelease } from '../../src/helm/release.ts'
-import { type UpgradeRequest, upgrade } from '../../src/helm/upgrade.ts'
+import { type UpgradeDependencies, type UpgradeRequest, upgrade } from '../../src/helm/upgrade.ts'
 import { emptyReceipt } from '../../src/receipt.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { type FakeHelmOptions, FakeHelm, troubles } from '../support/fake-helm.ts'
@@ -82,14 +83,8 @@ function machine({ major = 4, ...options }: Partial<FakeHelmOptions> = {}) {
       rollbackWarning: () => undefined,
       ...more,
     }
-    const timed = async <T>(step: string, work: () => Promise<T>): Promise<T> => {
-      const startedMs = clock.nowMs()
-      try {
-        return await work()
-      } finally {
-        receipt.stepMs.set(step as 'upgrade', clock.nowMs() - startedMs)
-      }
-    }
+    const timed: UpgradeDependencies['timed'] = (step, work) =>
+      measured(step, receipt.stepMs, clock, work)
     const dependencies = {
       helm,
       hiding,
@@ -547,6 +542,53 @@ describe('when another run has deployed since this one looked, the revision of t
     await fail()
     expect(fake.history()).toBe('1 superseded, 2 superseded, 3 failed, 4 deployed')
     expect(fake.revisions().at(-1)?.values).toEqual({ of: 'another run' })
+  })
+
+  test.each([
+    ['an upgrade', true, 2],
+    ['an install', false, 1],
+  ])('has replaced that of the other, when it was %s', async (_what, isInstalled, former) => {
+    const { fake, run } = machine()
+    if (isInstalled) fake.add()
+    fake.plan({
+      meanwhile: () => fake.add({ chart: { name: 'docs', version: '1.0.1' }, values: { a: 1 } }),
+    })
+    const { failure, receipt } = await run()
+    expect(failure).toBeUndefined()
+    expect(receipt.before).toMatchObject({
+      revision: former,
+      chart: { name: 'docs', version: '1.0.1' },
+    })
+  })
+
+  test.each([
+    ['an upgrade', true, '1 superseded, 2 superseded, 3 failed, 4 deployed'],
+    ['an install', false, '1 superseded, 2 failed, 3 deployed'],
+  ])('is taken back when %s is cancelled', async (_what, isInstalled, history) => {
+    const { fake, fail, cancelAfter } = machine()
+    if (isInstalled) fake.add()
+    fake.plan({ readyAfterMs: never, formerPodsStay: false, meanwhile: meanwhile(fake) })
+    cancelAfter(15 * second)
+    const { failure, receipt } = await fail()
+    const former = isInstalled ? 2 : 1
+    expect(failure.message).toBe(`Cancelled by SIGINT. Rolled back to revision ${former}.`)
+    expect(fake.history()).toBe(history)
+    expect(fake.revisions().at(-1)?.values).toEqual({ of: 'another run' })
+    expect(receipt.after?.revision).toBe(former + 2)
+    expect(receipt.isKnown).toBe(true)
+  })
+
+  test('is taken back when the rollback to that of the other is cancelled', async () => {
+    const { fake, fail, cancelAfter } = machine()
+    fake.plan({ readyAfterMs: never, formerPodsStay: false, meanwhile: meanwhile(fake) })
+    fake.planSetback({ afterMs: 4 * minute })
+    cancelAfter(6 * minute)
+    const { receipt } = await fail()
+    expect(fake.revisions().at(-1)).toMatchObject({
+      status: 'deployed',
+      values: { of: 'another run' },
+    })
+    expect(receipt.after?.revision).toBe(fake.revisions().at(-1)?.revision)
   })
 })
 

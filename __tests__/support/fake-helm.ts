@@ -43,6 +43,7 @@ export interface FakeRevision {
   /** What `helm get values` shows; null when there are none. */
   readonly values: Values | null
   readonly updatedMs: number
+  readonly linkIn?: Rollout['linkIn']
 }
 
 /** Part of the status of a pod, as Kubernetes writes it. */
@@ -74,6 +75,8 @@ export interface Rollout {
   readonly hooks?: readonly FakeHook[]
   /** Live objects beside the Deployment: `v1/PersistentVolumeClaim`. */
   readonly others?: Readonly<Record<string, readonly Values[]>>
+  /** Where the chart puts the link: into a Secret, a hook, or nowhere. */
+  readonly linkIn?: 'manifest' | 'hooks' | 'nothing'
 }
 
 export interface FakeHook {
@@ -147,6 +150,8 @@ const flagsOf: Readonly<Record<string, Readonly<Record<string, 'value' | 'switch
   history: { '-o': 'value' },
   'get metadata': { '--revision': 'value', '-o': 'value' },
   'get values': { '--revision': 'value', '-o': 'value' },
+  'get manifest': { '--revision': 'value' },
+  'get hooks': { '--revision': 'value' },
   'show chart': { '--repo': 'value', '--version': 'value', '--plain-http': 'switch' },
   upgrade: {
     '--install': 'switch',
@@ -370,6 +375,11 @@ export class FakeHelm {
       case 'get values':
         needJson()
         return toJson(this.#revision(name, namespace, flag('--revision')).values)
+      case 'get manifest':
+      case 'get hooks': {
+        const { linkIn, values } = this.#revision(name, namespace, flag('--revision'))
+        return command === `get ${linkIn}` ? secretWith(linkOf(values)) : '---\n'
+      }
       case 'upgrade':
         return this.#upgrade(name, second, namespace, flags, options)
       case 'rollback':
@@ -535,6 +545,7 @@ export class FakeHelm {
       chart: identity,
       values: Object.keys(values).length === 0 ? null : values,
       updatedMs: this.#clock.wallMs(),
+      linkIn: rollout.linkIn ?? 'manifest',
     }
     const live = this.#newLive(name, namespace, rollout)
     revisions.push(added)
@@ -618,8 +629,9 @@ export class FakeHelm {
     flags: ReadonlyMap<string, readonly string[]>,
     { input = '' }: CommandOptions,
   ): string {
-    if (flags.get('--dry-run')?.[0] !== 'server') throw new Error('lookup needs the server')
     this.#chart(chart, new Map())
+    if (!flags.has('--dry-run')) return this.#renderAlone(chart)
+    if (flags.get('--dry-run')?.[0] !== 'server') throw new Error('lookup needs the server')
     const template = fs
       .readdirSync(path.join(chart, 'templates'))
       .map((file) => fs.readFileSync(path.join(chart, 'templates', file), 'utf8'))
@@ -656,6 +668,16 @@ export class FakeHelm {
     return `${head}${lines.join('\n')}\n`
   }
 
+  #renderAlone(chart: string): string {
+    const missing = dependenciesOf(chart).filter(
+      (dependency) => !fs.existsSync(path.join(chart, 'charts', dependency)),
+    )
+    if (missing.length === 0) return '---\n'
+    throw new HelmExit(
+      `${this.#major === 3 ? 'An' : 'an'} error occurred while checking for chart dependencies. You may need to run \`helm dependency build\` to fetch missing dependencies: found in Chart.yaml, but missing in charts/ directory: ${missing.join(', ')}`,
+    )
+  }
+
   #addRepository(
     name: string,
     url: string,
@@ -690,7 +712,10 @@ export class FakeHelm {
       reference.startsWith('oci://') && this.#major === 4
         ? `Pulled: ${reference.slice('oci://'.length)}:${version}\nDigest: sha256:${'0'.repeat(64)}\n`
         : ''
-    return `${progress}apiVersion: v2\nname: ${name}\ntype: application\nversion: ${version}\n`
+    const dependencies = path.isAbsolute(reference) ? dependenciesOf(reference) : []
+    const shown = dependencies.map((one) => `- name: ${one}\n  version: 1.x.x\n`)
+    const list = shown.length === 0 ? '' : `dependencies:\n${shown.join('')}`
+    return `${progress}apiVersion: v2\n${list}name: ${name}\ntype: application\nversion: ${version}\n`
   }
 
   /** The chart that a reference means, as `helm show chart` and `helm upgrade` find it. */
@@ -746,6 +771,26 @@ export class FakeHelm {
       throw new CommandFault('too-slow', `no answer within ${Math.round(maxMs / 1000)} s`)
     }
   }
+}
+
+function dependenciesOf(chart: string): string[] {
+  const about = load(fs.readFileSync(path.join(chart, 'Chart.yaml'), 'utf8')) as {
+    readonly dependencies?: readonly { readonly name: string }[]
+  }
+  return (about.dependencies ?? []).map(({ name }) => name)
+}
+
+/** The link, wherever the values hold it. */
+function linkOf(values: unknown): string {
+  if (typeof values !== 'object' || values === null) return ''
+  const { bundleUrl } = values as Values
+  if (typeof bundleUrl === 'string') return bundleUrl
+  return Object.values(values).map(linkOf).join('')
+}
+
+function secretWith(link: string): string {
+  const data = Buffer.from(link).toString('base64')
+  return `---\n# Source: docs/templates/secret.yaml\nkind: Secret\ndata:\n  url: ${data}\n`
 }
 
 /** What pods say when they do not come up, as a kubelet and the scheduler write it. */

@@ -11,7 +11,7 @@ import { explainCluster } from './explain.ts'
 import type { Within } from './helm.ts'
 import { type Hiding, createHiding } from './hide.ts'
 import type { HelmInputs } from './inputs.ts'
-import { expiredLinkOf, labelOf, linkOf, valuesProblem } from './own-values.ts'
+import { expiredLinkOf, holdsLink, labelOf, linkOf, valuesProblem } from './own-values.ts'
 import { type Archive, prepareLink } from './pod-link.ts'
 import type { HelmReceipt, HelmStep } from './receipt.ts'
 import { type ReleaseState, assertUnlocked, readRelease, wayBackCommand } from './release.ts'
@@ -138,6 +138,7 @@ async function deployFrom(
   )
   receipt.liveSinceMs = clock.wallMs()
   log.info(`Deployed: revision ${receipt.after?.revision ?? ''} of ${release} in ${namespace}`)
+  await warnOfUnusedLink()
   if (verifier) {
     receipt.verified = await timed('verification', () => verifier.after()).catch(tellWayBack)
   }
@@ -151,6 +152,24 @@ async function deployFrom(
     return expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs())
   }
 
+  /** Helm keeps values that no template reads, so that a wrong key goes through all else. */
+  async function warnOfUnusedLink(): Promise<void> {
+    const revision = receipt.after?.revision ?? 0
+    try {
+      if (holdsLink(await helm.manifestOf(revision, within), link)) return
+      if (holdsLink(await helm.hooksOf(revision, within), link)) return
+    } catch (error) {
+      // It must not turn what is deployed into a failure.
+      log.debug(
+        Error.isError(error) ? hiding.tell(error.message) : 'The manifest could not be read.',
+      )
+      return
+    }
+    log.warning(
+      `Nothing that the chart has rendered holds the link: does it read ${valuesKey}.bundleUrl? If not, check \`values-key\`.`,
+    )
+  }
+
   /** What cannot be verified stays deployed: the page may be slow to change, and the way back is the user's. */
   function tellWayBack(error: unknown): never {
     if (!(error instanceof Failure)) throw error
@@ -158,7 +177,10 @@ async function deployFrom(
     if (code !== 'verify-failed' && code !== 'cancelled') throw error
     const stays =
       code === 'cancelled' ? ` Revision ${receipt.after?.revision ?? ''} stays deployed.` : ''
-    const back = `\`${wayBackCommand(inputs, deployed?.revision)}\` ${deployed ? 'goes back' : 'takes it away'}. ${warnOfFormerLink() ?? ''}`
+    const former = receipt.before?.revision
+    const warning = former === deployed?.revision ? (warnOfFormerLink() ?? '') : ''
+    const does = former === undefined ? 'takes it away' : 'goes back'
+    const back = `\`${wayBackCommand(inputs, former)}\` ${does}. ${warning}`
     throw new Failure(code, `${message}${stays}`, { advice: `${advice} ${back.trim()}`, cause })
   }
 
@@ -217,7 +239,8 @@ async function deployFrom(
     const { createVerifier } = await import('../verify.ts')
     const { file: archiveFile, sizeBytes: archiveBytes } = downloaded
     const timeoutInput = 'helm-timeout-minutes'
-    return createVerifier({ url, archiveFile, archiveBytes, timeoutMs, timeoutInput }, dependencies)
+    const request = { url, archiveFile, archiveBytes, timeoutMs, timeoutInput }
+    return createVerifier(request, { ...dependencies, deadline: session.deadline })
   }
 
   function timed<T>(step: HelmStep, work: () => Promise<T>): Promise<T> {

@@ -30,11 +30,28 @@ const clusterCauses: readonly Cause[] = [
     advice: 'Check `certificate-authority-data` and the address in the kubeconfig.',
   },
   {
-    pattern: /\bUnauthorized\b|asked for the client to provide credentials|getting credentials: /i,
+    pattern: /getting credentials: exec: executable .* not found|exec plugin: .*not found/i,
+    code: 'config',
+    what: 'The program that the kubeconfig names to log in with (an exec plugin) is not on this runner',
+    advice: 'Install it in an earlier step of this job, or use a kubeconfig with a token.',
+  },
+  {
+    pattern: /getting credentials: /i,
+    code: 'auth',
+    what: 'The program that the kubeconfig names to log in with (an exec plugin) gave no credentials',
+    advice: 'Run it by hand in a step before this one: is it logged in on this runner?',
+  },
+  {
+    pattern: /\bUnauthorized\b|asked for the client to provide credentials/i,
     code: 'auth',
     what: 'The cluster did not accept the credentials of the kubeconfig',
-    advice:
-      'They may have expired, or the tool that gets them (an exec plugin) is not installed or not logged in on this runner.',
+    advice: 'They may have expired, or belong to another cluster.',
+  },
+  {
+    pattern: /client rate limiter|exceeds limiter's burst/i,
+    code: 'config',
+    what: 'The limits of requests that are set on this machine let nothing through',
+    advice: 'Check the variables HELM_BURST_LIMIT and HELM_QPS.',
   },
   {
     pattern: /cannot watch resource/i,
@@ -76,7 +93,16 @@ const clusterCauses: readonly Cause[] = [
   },
 ]
 
+/** Found by Helm before it does anything else with a chart. */
+export const missingDependencies = /missing in charts\/ directory/
+
 const chartCauses: readonly Cause[] = [
+  {
+    pattern: missingDependencies,
+    code: 'config',
+    what: 'The chart lacks charts that it depends on',
+    advice: 'Run `helm dependency build` for it in an earlier step of this job.',
+  },
   {
     pattern: untrusted,
     code: 'tls',

@@ -81,6 +81,12 @@ export interface Helm {
   valuesOf(revision: number, within: Within): Promise<unknown>
   /** What `helm show chart` prints. */
   showChart(chart: readonly string[], within: Within): Promise<string>
+  /** Renders a chart without the cluster and without values. */
+  renderAlone(chart: readonly string[], within: Within): Promise<void>
+  /** All that the chart has rendered for a revision. */
+  manifestOf(revision: number, within: Within): Promise<string>
+  /** The hooks that the chart has rendered for a revision; they are no part of its manifest. */
+  hooksOf(revision: number, within: Within): Promise<string>
   upgrade(upgrade: Upgrade, within: Within): Promise<void>
   rollback(revision: number, timeoutMs: number | undefined, within: Within): Promise<void>
   uninstall(timeoutMs: number | undefined, within: Within): Promise<void>
@@ -169,6 +175,14 @@ export function createHelm(dependencies: HelmDependencies): Helm {
 
     showChart: async (chart, within) => (await succeed(['show', 'chart', ...chart], within)).stdout,
 
+    async renderAlone(chart, within) {
+      await succeed(['template', release, ...chart, '--namespace', namespace], within)
+    },
+
+    manifestOf: (revision, within) => show('manifest', revision, within),
+
+    hooksOf: (revision, within) => show('hooks', revision, within),
+
     async upgrade(upgrade, within) {
       const values = [...upgrade.valuesFiles.map(toListItem), '-']
       const args = [
@@ -208,6 +222,11 @@ export function createHelm(dependencies: HelmDependencies): Helm {
       if (error instanceof HelmError && /release: not found/.test(error.raw)) return undefined
       throw error
     }
+  }
+
+  async function show(what: string, revision: number, within: Within): Promise<string> {
+    const args = ['get', what, release, ...place, '--revision', String(revision)]
+    return (await succeed(args, within)).stdout
   }
 
   async function ask(args: readonly string[], within: Within): Promise<unknown> {

@@ -32,8 +32,8 @@ export function createHiding(): Hiding {
   }
 }
 
-/** As JSON, Go and a quoting chart write it. */
-function formsOf(secret: string): string[] {
+/** A text as it is, and as JSON, Go and a quoting chart write it. */
+export function formsOf(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1)
   const escapedByGo = json.replace(/[<>&]/g, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -111,10 +111,10 @@ export async function findHelm(
   const { releases = helmReleases, temporaryDirectory } = dependencies
   const file = locate(dependencies)
   const own = file === undefined ? undefined : await askVersion(file, dependencies)
-  if (own && isSupported(own) && satisfies(own, wanted)) {
+  if (own && 'version' in own && isSupported(own) && satisfies(own, wanted)) {
     return { file: own.file, version: own.version, major: own.major === 3 ? 3 : 4 }
   }
-  if (file !== undefined && wanted === undefined) throw unsuitable(file, own)
+  if (own && wanted === undefined) throw unsuitable(own)
 
   const versions = Object.keys(releases.sums)
   const major = wanted ?? defaultMajor
@@ -128,8 +128,10 @@ export async function findHelm(
   try {
     const ours = await install(version, folder, releases, dependencies)
     const answer = await askVersion(ours, dependencies)
-    if (answer?.version !== version) {
-      throw new Failure('environment', `Helm ${version} was downloaded, but does not run.`, {
+    if (!('version' in answer) || answer.version !== version) {
+      const problem = 'problem' in answer ? answer.problem : ''
+      const what = `Helm ${version} was downloaded, but does not run.${problem}`
+      throw new Failure('environment', what, {
         advice: `May programs be started from ${clean(temporaryDirectory, 200)}? If not, ${otherHelm}`,
       })
     }
@@ -147,6 +149,13 @@ interface FoundHelm {
   readonly minor: number
 }
 
+/** A program of that name which does not say its version. */
+interface SilentHelm {
+  readonly file: string
+  /** A sentence with a space in front, or nothing. */
+  readonly problem: string
+}
+
 /** The first Helm in `PATH`, as an absolute path, since it will run in another directory. */
 function locate({ environment, platform, disk }: FindHelmDependencies): string | undefined {
   const [, directories = ''] =
@@ -159,13 +168,12 @@ function locate({ environment, platform, disk }: FindHelmDependencies): string |
     .find((file) => isFile(file, disk))
 }
 
-/** Undefined when it does not start or does not say. */
 async function askVersion(
   file: string,
   { runCommand, environment, temporaryDirectory, signal }: FindHelmDependencies,
-): Promise<FoundHelm | undefined> {
+): Promise<FoundHelm | SilentHelm> {
   try {
-    const { stdout } = await runCommand(file, ['version', '--template', '{{.Version}}'], {
+    const { stdout, stderr } = await runCommand(file, ['version', '--template', '{{.Version}}'], {
       environment,
       directory: temporaryDirectory,
       signal,
@@ -173,13 +181,20 @@ async function askVersion(
     })
     // A build by `go install` has no patch number.
     const match = /^v(\d+)\.(\d+)((?:\.\d+)?(?:-[0-9A-Za-z.-]+)?)(?:\+\S*)?$/.exec(stdout.trim())
-    if (!match) return undefined
+    if (!match) return { file, problem: problemIn(stderr) }
     const [, major = '', minor = '', rest = ''] = match
     return { file, version: `${major}.${minor}${rest}`, major: Number(major), minor: Number(minor) }
   } catch (error) {
-    if (error instanceof CommandFault) return undefined
+    if (error instanceof CommandFault)
+      return { file, problem: ` It gave no answer (${clean(error.message, 80)}).` }
     throw error
   }
+}
+
+/** It reads its variables first: of an unknown HELM_DRIVER it speaks instead of its version. */
+function problemIn(stderr: string): string {
+  const [line = ''] = stderr.trim().split('\n').slice(-1)
+  return line === '' ? '' : ` It said: "${clean(line, 200)}".`
 }
 
 function isSupported({ major, minor }: FoundHelm): boolean {
@@ -190,12 +205,12 @@ function satisfies({ version, major }: FoundHelm, wanted: string | undefined): b
   return wanted === undefined || wanted === version || wanted === String(major)
 }
 
-function unsuitable(file: string, helm: FoundHelm | undefined): Failure {
-  const where = clean(file, 200)
+function unsuitable(helm: FoundHelm | SilentHelm): Failure {
+  const where = clean(helm.file, 200)
   const needed = `3.${oldestMinor3} or newer, or 4, is needed`
   const what =
-    helm === undefined
-      ? `The Helm of this machine (${where}) does not say which version it is; ${needed}.`
+    'problem' in helm
+      ? `The Helm of this machine (${where}) does not say which version it is; ${needed}.${helm.problem}`
       : `The Helm of this machine (${where}) is ${helm.version}, too ${helm.major > 4 ? 'new' : 'old'}; ${needed}.`
   return new Failure('config', what, {
     advice: 'Set `helm-version` to 3 or 4 to have one downloaded, or install one before this step.',

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { Failure } from '../errors.ts'
 import { clean } from '../text.ts'
 import { type ChartReference, chartArguments, hasVersions } from './chart.ts'
-import { explainChart } from './explain.ts'
+import { explainChart, missingDependencies } from './explain.ts'
 import { type ChartIdentity, type Helm, HelmError, type Within } from './helm.ts'
 import { type LookupDependencies, lookUp } from './lookup.ts'
 import type { DeployedRevision } from './release.ts'
@@ -40,14 +40,25 @@ export async function resolveChart(
       )
     }
   }
-  const identity = readIdentity(
+  const { identity, hasDependencies } = readAbout(
     await helm
       .showChart(chartArguments(chart, version), within)
       .catch(keptVersionIsGone)
       .catch(explainChart),
   )
   assertSameChart(identity.name, deployed)
-  return { identity, arguments: chartArguments(chart, identity.version) }
+  const found = chartArguments(chart, identity.version)
+  // What was packaged has all of them.
+  if (chart.kind === 'path' && hasDependencies) await assertDependencies()
+  return { identity, arguments: found }
+
+  /** Else the upgrade would find it, after the export. What else is wrong with the chart may come of its values. */
+  async function assertDependencies(): Promise<void> {
+    await helm.renderAlone(found, within).catch((error: unknown) => {
+      if (!(error instanceof HelmError)) throw error
+      if (missingDependencies.test(error.raw)) explainChart(error)
+    })
+  }
 
   function keptVersionIsGone(error: unknown): never {
     const kept = choosable && wantedVersion === undefined
@@ -82,18 +93,21 @@ function assertSameChart(name: string, deployed: DeployedRevision | undefined): 
 }
 
 /** What `helm show chart` prints; Helm 4 puts the progress of a pull in front, which is a mapping too. */
-function readIdentity(shown: string): ChartIdentity {
+function readAbout(shown: string) {
   let chart: unknown
   try {
     ;[chart] = parseYaml(shown, 'Chart.yaml', { duplicates: true })
   } catch (cause) {
     throw new Failure('config', 'The Chart.yaml of the chart is not YAML.', { cause })
   }
-  const { name, version, type } = (chart ?? {}) as Record<string, unknown>
+  const { name, version, type, dependencies } = (chart ?? {}) as Record<string, unknown>
   if (type === 'library') {
     throw new Failure('config', 'The chart is a library, which cannot be installed.')
   }
-  if (typeof name === 'string' && typeof version === 'string') return { name, version }
+  if (typeof name === 'string' && typeof version === 'string') {
+    const hasDependencies = Array.isArray(dependencies) && dependencies.length > 0
+    return { identity: { name, version }, hasDependencies }
+  }
   throw new Failure('config', 'The Chart.yaml of the chart lacks its name or its version.')
 }
 

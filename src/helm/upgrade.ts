@@ -9,6 +9,7 @@ import type { Hiding } from './hide.ts'
 import { type ReasonsDependencies, readReasons } from './reasons.ts'
 import type { HelmReceipt, HelmStep } from './receipt.ts'
 import {
+  type DeployedRevision,
   type ReleasePlace,
   type ReleaseState,
   lockedRelease,
@@ -152,7 +153,10 @@ export async function upgrade(
         : await persistently((within) => helm.valuesOf(revision, within))
     const problem = request.valuesProblem(values)
     if (revision !== undefined && (problem === undefined || revision === next)) ours.add(revision)
-    if (revision !== undefined && problem === undefined) return
+    if (revision !== undefined && problem === undefined) {
+      if (revision > next) receipt.before = await persistently(readBetween)
+      return
+    }
     if (revision === next) {
       throw new Failure('deploy-failed', `Revision ${next} of ${release} ${problem ?? ''}.`, {
         advice:
@@ -164,6 +168,16 @@ export async function upgrade(
       `Helm reported success, but what is deployed of ${release} is not of this run.`,
       { advice: 'Does something else deploy this release at the same time?' },
     )
+  }
+
+  /** What another run has deployed between the last look and our revision is what ours has replaced. */
+  async function readBetween(within: Within): Promise<DeployedRevision | undefined> {
+    const history = await helm.history(within)
+    const former = formerRevision(history)
+    const found = history.find(({ revision }) => revision === former)
+    if (!found || former === before.deployed?.revision) return before.deployed
+    const { revision, updated } = found
+    return { revision, updated, chart: await helm.chartOf(revision, within) }
   }
 
   /** One answer that does not come must not undo a deployment that went well. */
@@ -219,8 +233,7 @@ export async function upgrade(
       isPending = history[0]?.status.startsWith('pending-') === true
       const newest = history[0]
       if (!isRace && newest && mayBeOurs(newest)) {
-        const values = await again(() => helm.valuesOf(newest.revision, within))
-        if (request.valuesProblem(values) === undefined) ours.add(newest.revision)
+        if (await again(() => holdsOurs(newest.revision, within))) ours.add(newest.revision)
       }
       if (ours.size > 0) receipt.reasons = await readReasons(dependencies, within)
       if (receipt.reasons.length > 0) log.details('What the cluster says', receipt.reasons)
@@ -255,8 +268,17 @@ export async function upgrade(
       const history = await helm.history(within)
       const latest = history[0]
       const newest = latest?.revision ?? 0
-      if (latest && newest === next && mayBeOurs(latest)) ours.add(next)
+      if (latest && mayBeOurs(latest) && (newest === next || (await holdsOurs(newest, within)))) {
+        ours.add(newest)
+      }
       const undone = await goBack(history, undefined, within)
+      const isAlone = history.every(
+        ({ revision }) => revision <= before.newestRevision || ours.has(revision),
+      )
+      if (!isAlone) {
+        await readAfter(within)
+        return undone
+      }
       receipt.isKnown = true
       if (receipt.putBack !== undefined && before.deployed) {
         const updated = new Date(clock.wallMs()).toISOString()
@@ -271,6 +293,10 @@ export async function upgrade(
     } finally {
       stopTimer()
     }
+  }
+
+  async function holdsOurs(revision: number, within: Within): Promise<boolean> {
+    return request.valuesProblem(await helm.valuesOf(revision, within)) === undefined
   }
 
   /** Helm marks what it has begun and not brought to an end as failed; what is deployed or pending is another's. */

@@ -4,6 +4,7 @@ import { deadlineIn } from '../clock.ts'
 import { type Disk, removeQuietly, writePrivateFile } from '../disk.ts'
 import type { Log } from '../log.ts'
 import type { Environment } from '../runner.ts'
+import { clean } from '../text.ts'
 import { count } from '../units.ts'
 import {
   type ChartCredentials,
@@ -66,9 +67,7 @@ export async function prepareWorkplace(
     removeQuietly(directory, disk, log) // the end of the process tries once more
   }
   try {
-    const isOwnCluster = inputs.kubeconfig === undefined
-    const inherited = environmentOfHelm(dependencies.environment, isOwnCluster)
-    const environment = { ...inherited, ...(await cluster()) }
+    const environment = { ...environmentOfHelm(dependencies.environment), ...(await cluster()) }
     const installed = await findHelm(inputs.helmVersion, {
       ...dependencies,
       environment,
@@ -109,6 +108,7 @@ export async function prepareWorkplace(
   async function cluster(): Promise<Record<string, string>> {
     if (inputs.kubeconfig) {
       hide(inputs.kubeconfig.secrets)
+      tellUnused(Object.keys(dependencies.environment).filter(leadsToCluster))
       return { KUBECONFIG: write('kubeconfig', inputs.kubeconfig.text) }
     }
     const { environment, homeDirectory: home, workspace } = dependencies
@@ -128,6 +128,24 @@ export async function prepareWorkplace(
         // Absolute, since Helm works in a directory of its own.
         return { KUBECONFIG: found.files.join(path.delimiter) }
     }
+  }
+
+  function tellUnused(variables: readonly string[]): void {
+    if (variables.length === 0) return
+    log.info(`Not used, since \`kubeconfig\` is given: ${clean(variables.join(', '), 300)}`)
+  }
+
+  /**
+   * Everything but the inputs of this step, among them the key; no debugging, which prints values; and nothing that
+   * leads past a given kubeconfig.
+   */
+  function environmentOfHelm(environment: Environment): Record<string, string> {
+    const kept = Object.entries(environment).flatMap(([name, value]) => {
+      const isDropped =
+        /^INPUT_/i.test(name) || (inputs.kubeconfig !== undefined && leadsToCluster(name))
+      return value === undefined || isDropped ? [] : [[name, value] as const]
+    })
+    return { ...Object.fromEntries(kept), HELM_DEBUG: 'false' }
   }
 
   function hide(secrets: readonly string[]): void {
@@ -155,19 +173,9 @@ export async function prepareWorkplace(
   }
 }
 
-/**
- * Everything but the inputs of this step, among them the key; no debugging, which prints values; and nothing
- * that would lead past a given kubeconfig (`HELM_KUBEAPISERVER` and its kin win over it).
- */
-function environmentOfHelm(
-  environment: Environment,
-  keepsCluster: boolean,
-): Record<string, string> {
-  const dropped = keepsCluster ? /^INPUT_/i : /^(?:INPUT_|HELM_KUBE)/i
-  const kept = Object.entries(environment).flatMap(([name, value]) =>
-    value === undefined || dropped.test(name) ? [] : [[name, value] as const],
-  )
-  return { ...Object.fromEntries(kept), HELM_DEBUG: 'false' }
+/** `HELM_KUBEAPISERVER` and its kin win over a kubeconfig. */
+function leadsToCluster(variable: string): boolean {
+  return /^HELM_KUBE/i.test(variable)
 }
 
 /** The password, also as Helm sends it and keeps it (RFC 7617). */

@@ -1,16 +1,17 @@
 /** The reusable workflow and the caller's own ones through act, with a stand-in for Helm: who gets what from whom. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startEmulator } from '../emulator/index.ts'
 import { type Cancellation, listProcesses, sampleProcesses } from './act/processes.ts'
+import { expectBuilt } from './act/repositories.ts'
 import { runWorkflow, type WorkflowOptions } from './act/run-workflow.ts'
+import { run as runProgram } from './parts/program.ts'
+import { waitFor } from './parts/ready.ts'
 
 /** Takes the place of the action in `helm`. Its input `values` tells it what to do. */
 const standIn = {
@@ -52,6 +53,9 @@ switch (process.env.INPUT_VALUES) {
 }
 `,
 }
+
+/** Arguments of Node, with which it does nothing for a minute. */
+const waiting = ['-e', 'setTimeout(() => {}, 60_000)']
 
 await using emulator = await startEmulator({ queueSeconds: 0, jobSeconds: 0 })
 
@@ -229,6 +233,29 @@ await test('The reusable workflow says why the deployment failed', async () => {
   assert.match(result.outputs.get('jobId') ?? '', /^se_/)
 })
 
+await test('The reusable workflow says so when the repository of the caller cannot be checked out', async () => {
+  const workflow = '.github/workflows/export-and-deploy.yml'
+  const text = readFileSync(path.join(import.meta.dirname, '..', workflow), 'utf8')
+  using result = await run({
+    projectFiles: {
+      ...standIn,
+      [workflow]: text.replace(/actions\/checkout@\S+/, '$/failing-checkout'),
+      'failing-checkout/action.yml': `
+name: Failing checkout
+description: Fails
+runs:
+  using: node24
+  main: fail.mjs
+`,
+      'failing-checkout/fail.mjs': 'process.exit(1)\n',
+    },
+  })
+  assert.equal(result.exitCode, 1)
+  assert.equal(result.step('Check out the caller').result, 'failure')
+  assert.equal(result.outputs.get('failureCode'), 'environment')
+  assert.match(result.outputs.get('jobId') ?? '', /^se_/)
+})
+
 const secrets = { ADMIN_API_KEY: emulator.keys.good, CLOUD_CREDENTIAL: 'kind: Config\n' }
 
 await test('A job with its own login hands the cluster to the action', async () => {
@@ -298,12 +325,51 @@ await test('These tests find a secret in the arguments of a process, and none in
   assert.ok(sampling.programs.has('act'))
   assert.ok(sampling.looks > 10)
 
-  const child = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)', secret])
-  await once(child, 'spawn')
-  await sleep(200)
-  child.kill()
-  assert.equal(sampling.exposures.length, 1)
+  const child = spawn(process.execPath, [...waiting, secret], { env: {} })
+  try {
+    await waitFor({
+      what: 'found: a child without the marker',
+      ask: () => Promise.resolve(sampling.exposures.length > 0 || undefined),
+    })
+  } finally {
+    child.kill()
+  }
+  assert.deepEqual(sampling.exposures, [`node, process ${child.pid ?? ''}`])
 })
+
+await test('These tests find a secret in what was left by its parent, and none in what others have started', async () => {
+  const secret = 'a-secret-of-this-test'
+  using sampling = sampleProcesses([secret])
+  const others = await startOrphan(secret, { E2E_RUN: 'another' })
+  const ours = await startOrphan(secret)
+  try {
+    await waitFor({
+      what: 'found: a process that was left by its parent',
+      ask: () => Promise.resolve(sampling.exposures.length > 0 || undefined),
+    })
+    assert.deepEqual(sampling.exposures, [`node, process ${ours}`])
+  } finally {
+    process.kill(others)
+    process.kill(ours)
+  }
+})
+
+/** Starts a program with a secret as an argument, whose parent has ended. Resolves with its number. */
+async function startOrphan(secret: string, environment: NodeJS.ProcessEnv = {}): Promise<number> {
+  const start = '"$@" "$SECRET" >/dev/null 2>&1 & echo $!'
+  const args = ['-c', start, 'sh', process.execPath, ...waiting]
+  const pid = Number(
+    await runProgram('sh', args, { environment: { SECRET: secret, ...environment } }),
+  )
+  await waitFor({
+    what: 'to be seen: the secret',
+    ask: () => {
+      const seen = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(secret)
+      return Promise.resolve(seen || undefined)
+    },
+  })
+  return pid
+}
 
 await test('These tests end what they started when they end act', async () => {
   using result = await run({
@@ -314,9 +380,33 @@ await test('These tests end what they started when they end act', async () => {
   })
   assert.equal(result.exitCode, null)
   assert.match(result.log, /waiting/)
-  await sleep(500)
-  const left = listProcesses().filter(({ args }) => args.join(' ').includes('helm/stand-in.mjs'))
-  assert.deepEqual(left, [])
+  await waitFor({
+    what: 'gone: the step that waits',
+    timeoutMs: 5_000,
+    ask: () => {
+      const left = listProcesses().some(({ args }) => args.join(' ').includes('helm/stand-in.mjs'))
+      return Promise.resolve(!left || undefined)
+    },
+  })
+})
+
+await test('These tests say what to do when the project is not built', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'project-'))
+  try {
+    const action = (main: string) => `runs:\n  using: node24\n  main: ${main}\n`
+    for (const name of ['helm', 'dist/helm'])
+      mkdirSync(path.join(folder, name), { recursive: true })
+    writeFileSync(path.join(folder, 'action.yml'), action('dist/index.js'))
+    writeFileSync(path.join(folder, 'helm/action.yml'), action('../dist/helm/index.js'))
+    writeFileSync(path.join(folder, 'dist/index.js'), '')
+    assert.throws(() => {
+      expectBuilt(folder)
+    }, /Not built: dist\/helm\/index\.js\. Run "npm run build" first/)
+    writeFileSync(path.join(folder, 'dist/helm/index.js'), '')
+    expectBuilt(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 await test('These tests find what a step leaves behind', async () => {

@@ -15,16 +15,25 @@ import { tools } from './tools/tools.ts'
 
 interface Manifest {
   readonly kind: string
-  readonly metadata: { readonly labels: Readonly<Record<string, string>> }
+  readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> }
   readonly data?: Readonly<Record<string, string>>
   readonly spec?: {
+    readonly selector: { readonly matchLabels?: object }
     readonly template: {
       readonly metadata: {
         readonly labels: Readonly<Record<string, string>>
         readonly annotations: Readonly<Record<string, string>>
       }
       readonly spec: {
-        readonly initContainers?: readonly { readonly command: readonly string[] }[]
+        readonly initContainers?: readonly {
+          readonly command: readonly string[]
+          readonly env: readonly {
+            readonly valueFrom?: { readonly secretKeyRef: { readonly name: string } }
+          }[]
+        }[]
+        readonly containers: readonly {
+          readonly envFrom: readonly { readonly configMapRef: { readonly name: string } }[]
+        }[]
         readonly volumes: readonly { readonly name: string }[]
         readonly nodeSelector?: object
       }
@@ -35,6 +44,14 @@ interface Manifest {
 const chart = path.join(import.meta.dirname, 'chart')
 const script = path.join(chart, 'files/fetch.sh')
 const link = 'https://storage.example.com/a,b/%2C.tar.gz?X-Amz-Signature=ab&c={d}\'"#\\'
+
+/** What Helm allows and YAML or Kubernetes would make something else of, next to what has always been right. */
+const releases = [
+  ...['docs', 'docs-2', 'x'.repeat(53), `x-${'1'.repeat(51)}`],
+  ...['123', '1e3', '0x1f', '1.10', '2026-11-20', '9-docs', '1'.repeat(53)],
+  ...['true', 'null', 'no', 'on', 'y'],
+  ...['a.b', 'a-b', 'a.b.c', 'a-b.c', 'docs.example.com', `${'a.'.repeat(26)}a`, 'a.1'],
+]
 
 for (const [major, helm] of [
   [3, tools.helm3],
@@ -83,6 +100,18 @@ for (const [major, helm] of [
     assert.equal(status, 1)
     assert.match(stderr, /staticExport\.bundleUrl is missing/)
     assert.ok(!stderr.includes('secret-version'))
+  })
+
+  await test(`Helm ${major} makes objects that Kubernetes takes and that belong together, whatever the release is called`, () => {
+    const names = releases.map((release) => {
+      const { text, manifests } = template(helm, { bundleUrl: link }, release)
+      // YAML 1.1, which Helm reads, takes more words for a number or a flag than this test does.
+      const bare = /^ *(?:name|app\.kubernetes\.io\/instance): (\S+)$/gm
+      for (const [, value] of text.matchAll(bare)) assert.notEqual(value, release)
+      return expectValid(manifests)
+    })
+    assert.equal(new Set(names).size, releases.length, 'Two releases make the same objects.')
+    assert.equal(names[0], 'docs')
   })
 
   await test(`Helm ${major} gives pods the script as it is in the file`, () => {
@@ -220,13 +249,13 @@ function countDownloads(): number {
   return emulator.requests.filter(({ operation }) => operation === 'download').length
 }
 
-function render(helm: string, staticExport: object) {
+function render(helm: string, staticExport: object, release = 'docs') {
   const input = JSON.stringify({ staticExport })
-  return spawnSync(helm, ['template', 'docs', chart, '-f', '-'], { input, encoding: 'utf8' })
+  return spawnSync(helm, ['template', release, chart, '-f', '-'], { input, encoding: 'utf8' })
 }
 
-function template(helm: string, staticExport: object) {
-  const { status, stdout, stderr } = render(helm, { enabled: true, ...staticExport })
+function template(helm: string, staticExport: object, release?: string) {
+  const { status, stdout, stderr } = render(helm, { enabled: true, ...staticExport }, release)
   assert.equal(status, 0, stderr)
   const manifests = loadAll(stdout) as Manifest[]
   return { text: stdout, manifests }
@@ -236,4 +265,42 @@ function podOf(manifests: readonly Manifest[]) {
   const pod = manifests.find(({ kind }) => kind === 'Deployment')?.spec?.template
   assert.ok(pod)
   return pod
+}
+
+/**
+ * Names and labels are those that Kubernetes takes, and what names another object names one that is there.
+ *
+ * @returns the name of the Deployment
+ */
+function expectValid(manifests: readonly Manifest[]): string {
+  const find = (kind: string) => {
+    const found = manifests.find((manifest) => manifest.kind === kind)
+    assert.ok(found, kind)
+    return found
+  }
+  for (const { kind, metadata } of manifests) {
+    // Of a Service, the strictest; of pods, it becomes the name of their host.
+    assert.match(metadata.name, /^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/, kind)
+    expectLabels(metadata.labels)
+  }
+  const pod = podOf(manifests)
+  expectLabels(pod.metadata.labels)
+  const selector = find('Deployment').spec?.selector.matchLabels
+  assert.ok(selector)
+  assert.deepEqual(find('Service').spec?.selector, selector)
+  assert.deepEqual({ ...pod.metadata.labels, ...selector }, pod.metadata.labels)
+
+  const variables = pod.spec.initContainers?.flatMap(({ env }) => env) ?? []
+  const secrets = variables.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef.name ?? [])
+  assert.deepEqual(secrets, [find('Secret').metadata.name])
+  const sources = pod.spec.containers.flatMap(({ envFrom }) => envFrom)
+  const settings = sources.map(({ configMapRef }) => configMapRef.name)
+  assert.deepEqual(settings, [find('ConfigMap').metadata.name])
+  return find('Deployment').metadata.name
+}
+
+function expectLabels(labels: Readonly<Record<string, string>>): void {
+  for (const value of Object.values(labels)) {
+    assert.match(value, /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/)
+  }
 }

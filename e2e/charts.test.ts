@@ -156,7 +156,7 @@ async function deployWithLogin(scene: Scene, options: DeployOptions): Promise<Wo
   const looksBefore = sampling.looks
   const result = await scene.deploy({ ...options, hidden: passwords })
   assert.ok(sampling.looks > looksBefore + 10, 'Nobody looked at the processes.')
-  assert.equal(sampling.exposures.length, 0, 'A process had the password as an argument.')
+  assert.deepEqual(sampling.exposures, [], 'A process had the password as an argument.')
   return result
 }
 

@@ -194,7 +194,7 @@ void describe('Rollouts', { concurrency: 3 }, () => {
       assert.equal(locked.step('Deploy').outputs.get('failureCode'), 'release-locked')
       assert.equal(locked.step('Deploy').outputs.get('releaseRevision'), '1')
 
-      await followAdvice(scene, locked.step('Deploy').errors)
+      await scene.followAdvice(locked.step('Deploy').errors)
       await expectFormer(scene)
       using result = await scene.deploy({ workflow: oneStep, inputs })
       assert.equal(result.exitCode, 0, result.log)
@@ -212,7 +212,7 @@ void describe('Rollouts', { concurrency: 3 }, () => {
       assert.equal(locked.step('Deploy').outputs.get('failureCode'), 'release-locked')
       assert.equal(locked.step('Deploy').outputs.get('releaseRevision'), '')
 
-      await followAdvice(scene, locked.step('Deploy').errors)
+      await scene.followAdvice(locked.step('Deploy').errors)
       assert.deepEqual(await scene.history(), [])
     })
 
@@ -280,15 +280,6 @@ async function begun(scene: Scene, state: string) {
   if (!(await scene.history()).includes(state)) return undefined
   const deployment = await scene.deployment()
   return deployment.spec.template.spec.nodeSelector && deployment
-}
-
-/** Does what the error says, word for word. */
-async function followAdvice(scene: Scene, errors: readonly string[]): Promise<void> {
-  const [error = '', ...more] = errors
-  assert.deepEqual(more, [])
-  assert.match(error, /only if no other run is deploying/i)
-  const [, command = ''] = /`helm ([^`]+)`/.exec(error) ?? []
-  await scene.helm(...command.split(' '))
 }
 
 /** Cancels the step that runs a file, once a line of the log matches. */

@@ -1,6 +1,14 @@
 /** The two repositories of a run: this project, as far as act can read it, and the one of a user. */
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { dump, load } from 'js-yaml'
 import { withoutSelfReference } from '../../scripts/self-reference.ts'
@@ -26,6 +34,10 @@ interface Workflow {
   jobs: Record<string, { steps?: object[] }>
 }
 
+interface Manifest {
+  readonly runs: { readonly pre?: string; readonly main?: string; readonly post?: string }
+}
+
 /** Copies the files of this project as they are on the disk, without what Git ignores, and adds others. */
 export function copyProject(folder: string, files: Readonly<Record<string, string>>): void {
   // The owner of a clone need not be the one who tests it.
@@ -39,13 +51,26 @@ export function copyProject(folder: string, files: Readonly<Record<string, strin
     mkdirSync(path.dirname(target), { recursive: true })
     cpSync(source, target)
   }
-  // Git lists it also while a build is replacing it.
-  if (!existsSync(path.join(folder, 'dist/index.js'))) {
-    throw new Error('dist/index.js is not there: run "npm run build" first.')
-  }
+  expectBuilt(folder)
   writeFiles(folder, files)
   editWorkflows(folder, (text) =>
     withLeftovers(withOutputsJob(withoutSelfReference(text, slug, tag))),
+  )
+}
+
+/** Throws, with what to do, unless all that the actions of a project run is there. */
+export function expectBuilt(project: string): void {
+  const missing = globSync('**/action.yml', { cwd: project, exclude: ['node_modules'] })
+    .flatMap((manifest) => {
+      const { runs } = load(readFileSync(path.join(project, manifest), 'utf8')) as Manifest
+      return [runs.pre, runs.main, runs.post].map((file) => {
+        return file && path.join(path.dirname(manifest), file)
+      })
+    })
+    .filter((file) => file !== undefined && !existsSync(path.join(project, file)))
+  if (missing.length === 0) return
+  throw new Error(
+    `Not built: ${missing.sort().join(', ')}. Run "npm run build" first, or wait for the end of a build that runs.`,
   )
 }
 

@@ -7,6 +7,7 @@ import process from 'node:process'
 import { createInterface } from 'node:readline'
 import { dump } from 'js-yaml'
 import { carryOut, note } from '../parts/keeper.ts'
+import { marker } from '../parts/program.ts'
 import { tools } from '../tools/tools.ts'
 import { ActLog, type LogLine, type Result, type StepResult } from './log.ts'
 import { cancelStep, type Cancellation } from './processes.ts'
@@ -103,6 +104,7 @@ async function runIn(
       TMPDIR: path.join(leftovers, 'tmp'),
       LANG: 'C.UTF-8',
       E2E_LEFTOVERS: leftovers,
+      ...marker,
       ...options.environment,
     },
   })

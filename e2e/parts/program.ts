@@ -1,5 +1,6 @@
 /** Programs that are not ours: each in a process group of its own, with all that it prints kept for error messages. */
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import process from 'node:process'
 import { carryOut, note } from './keeper.ts'
 
@@ -15,14 +16,20 @@ export interface Program {
   stop(): Promise<void>
 }
 
-/** Starts a program. Its environment is PATH and what is given, nothing else of this machine. */
+/**
+ * A variable for all that this process starts, which they hand on to what they start themselves: see `listProcesses`.
+ * Its value is of this process alone, so that two runs of the tests on one machine tell theirs apart.
+ */
+export const marker = { E2E_RUN: randomUUID() } as const
+
+/** Starts a program. Its environment is PATH, the marker and what is given, nothing else of this machine. */
 export function startProgram(
   command: string,
   args: readonly string[],
   environment: NodeJS.ProcessEnv = {},
 ): Program {
   const child = spawn(command, args, {
-    env: { PATH: process.env['PATH'], ...environment },
+    env: { PATH: process.env['PATH'], ...marker, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     // Ctrl-C in the terminal is for the tests: they stop their programs, in order.
     detached: true,

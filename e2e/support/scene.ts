@@ -173,7 +173,8 @@ export class Scene implements AsyncDisposable {
       },
     })
     expectNoSecrets(result, [...secretsOf(this.kubeconfig), ...hidden])
-    assert.deepEqual(this.#sampling.exposures.length, 0, 'A process had a secret as an argument.')
+    const exposed = 'A process had a secret as an argument.'
+    assert.deepEqual(this.#sampling.exposures, [], exposed)
     return result
   }
 
@@ -198,6 +199,15 @@ export class Scene implements AsyncDisposable {
       ...['upgrade', '--install', 'docs', chart, '--wait', '--timeout', '60s'],
       ...given.flatMap((one) => ['--set-json', one]),
     ]
+  }
+
+  /** Does what the error of a locked release says, word for word. */
+  async followAdvice(errors: readonly string[]): Promise<void> {
+    const [error = '', ...more] = errors
+    assert.deepEqual(more, [])
+    assert.match(error, /only if no other run is deploying/i)
+    const [, command = ''] = /`helm ([^`]+)`/.exec(error) ?? []
+    await this.helm(...command.split(' '))
   }
 
   /** All revisions of the release, the oldest first, as `1 deployed`; none when it is not installed. */

@@ -53,10 +53,12 @@ const aheadBytes = 4 * outputChunkBytes;
  *
  * @param archiveBytes its size, for the ratio
  * @param directory must not exist; after a failure it is left half filled
- * @throws Failure `unsafe-archive` naming the entry, `integrity`, `disk`, or the reason of the signal
+ * @throws Failure `unsafe-archive` naming the entry, `integrity`, `disk`, `timeout`, or the reason of the signal
  */
 async function unpack(archiveFile, archiveBytes, directory, dependencies) {
-    const { disk, signal, limits = defaultLimits } = dependencies;
+    const { disk, clock, deadline, limits = defaultLimits } = dependencies;
+    const late = new AbortController();
+    const signal = AbortSignal.any([dependencies.signal, late.signal]);
     const admit = createRules(dependencies);
     const parser = (0,tar_stream__WEBPACK_IMPORTED_MODULE_4__.extract)();
     const made = new Set();
@@ -97,6 +99,10 @@ async function unpack(archiveFile, archiveBytes, directory, dependencies) {
         });
     });
     makeDirectory(directory);
+    const stopTimer = clock.timer(deadline.remainingMs(), () => {
+        const what = 'The time of this step was over before the archive was unpacked.';
+        late.abort(new _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR('timeout', what));
+    });
     try {
         const input = disk.read(archiveFile);
         const gunzip = (0,node_zlib__WEBPACK_IMPORTED_MODULE_3__.createGunzip)({ chunkSize: outputChunkBytes });
@@ -108,6 +114,7 @@ async function unpack(archiveFile, archiveBytes, directory, dependencies) {
         throw error instanceof _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR ? error : broken(error);
     }
     finally {
+        stopTimer();
         openFile?.close();
     }
     if (fileCount === 0)

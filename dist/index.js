@@ -31094,6 +31094,7 @@ async function enter(create, longestGoodbyeMs) {
     }
     external_node_process_default().on('SIGINT', onCancel);
     external_node_process_default().on('SIGTERM', onCancel);
+    external_node_process_default().on('SIGHUP', onCancel); // the terminal of a runner by hand is closed
     external_node_process_default().on('SIGBREAK', onCancel);
     // A raw stack trace would be read by the runner as commands.
     function onLostError(error) {

@@ -53,10 +53,12 @@ const aheadBytes = 4 * outputChunkBytes;
  *
  * @param archiveBytes its size, for the ratio
  * @param directory must not exist; after a failure it is left half filled
- * @throws Failure `unsafe-archive` naming the entry, `integrity`, `disk`, or the reason of the signal
+ * @throws Failure `unsafe-archive` naming the entry, `integrity`, `disk`, `timeout`, or the reason of the signal
  */
 async function unpack(archiveFile, archiveBytes, directory, dependencies) {
-    const { disk, signal, limits = defaultLimits } = dependencies;
+    const { disk, clock, deadline, limits = defaultLimits } = dependencies;
+    const late = new AbortController();
+    const signal = AbortSignal.any([dependencies.signal, late.signal]);
     const admit = createRules(dependencies);
     const parser = (0,tar_stream__WEBPACK_IMPORTED_MODULE_4__.extract)();
     const made = new Set();
@@ -97,6 +99,10 @@ async function unpack(archiveFile, archiveBytes, directory, dependencies) {
         });
     });
     makeDirectory(directory);
+    const stopTimer = clock.timer(deadline.remainingMs(), () => {
+        const what = 'The time of this step was over before the archive was unpacked.';
+        late.abort(new _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR('timeout', what));
+    });
     try {
         const input = disk.read(archiveFile);
         const gunzip = (0,node_zlib__WEBPACK_IMPORTED_MODULE_3__.createGunzip)({ chunkSize: outputChunkBytes });
@@ -108,6 +114,7 @@ async function unpack(archiveFile, archiveBytes, directory, dependencies) {
         throw error instanceof _errors_js__WEBPACK_IMPORTED_MODULE_5__/* .Failure */ .HR ? error : broken(error);
     }
     finally {
+        stopTimer();
         openFile?.close();
     }
     if (fileCount === 0)
@@ -433,7 +440,7 @@ async function createVerifier(request, dependencies) {
     let seenBefore;
     return {
         async before() {
-            seenBefore = await look(maxLookMs);
+            seenBefore = await look(Math.min(maxLookMs, timeoutMs));
             if (matches(seenBefore)) {
                 log.info(`${shown} is ${describePage(page)} already: after the deployment it will prove only that the site can be reached.`);
                 return;
@@ -622,11 +629,11 @@ function decodePath(encoded) {
     }
 }
 /** The best candidate that the archive has, read without a file being written. */
-async function findPage({ url, archiveFile, archiveBytes }, { disk, signal }) {
+async function findPage({ url, archiveFile, archiveBytes }, dependencies) {
     const candidates = pageCandidates(url);
     const pages = new Map();
     const hashing = {
-        ...disk,
+        ...dependencies.disk,
         makeDirectory: () => undefined,
         create(file) {
             const name = file.split((node_path__WEBPACK_IMPORTED_MODULE_1___default().sep)).join('/').normalize('NFC');
@@ -638,8 +645,8 @@ async function findPage({ url, archiveFile, archiveBytes }, { disk, signal }) {
     };
     // Judged by the rules for every archive; what Windows cannot hold does not matter here.
     await (0,_archive_js__WEBPACK_IMPORTED_MODULE_2__/* .unpack */ .l1)(archiveFile, archiveBytes, '', {
+        ...dependencies,
         disk: hashing,
-        signal,
         warn: () => undefined,
         platform: 'linux',
     });

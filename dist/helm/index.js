@@ -31094,6 +31094,7 @@ async function enter(create, longestGoodbyeMs) {
     }
     external_node_process_default().on('SIGINT', onCancel);
     external_node_process_default().on('SIGTERM', onCancel);
+    external_node_process_default().on('SIGHUP', onCancel); // the terminal of a runner by hand is closed
     external_node_process_default().on('SIGBREAK', onCancel);
     // A raw stack trace would be read by the runner as commands.
     function onLostError(error) {
@@ -32294,13 +32295,14 @@ function createHelm(dependencies) {
             const reply = await askIfExists(['status', release, ...place, ...live, '-o', 'json'], within);
             if (reply === undefined)
                 return undefined;
-            const { version, info } = reply;
+            const { version, info, hooks } = reply;
             const resources = info?.['resources'];
             return {
                 revision: Number(version),
                 status: helm_text(info?.['status']),
                 lastDeployed: helm_text(info?.['last_deployed']),
                 resources: isObject(resources) ? resources : {},
+                hooks: Array.isArray(hooks) ? hooks.filter(isObject).map(toHook) : [],
             };
         },
         async history(within) {
@@ -32321,6 +32323,11 @@ function createHelm(dependencies) {
         },
         valuesOf: (revision, within) => ask(['get', 'values', release, ...place, '--revision', String(revision), '-o', 'json'], within),
         showChart: async (chart, within) => (await succeed(['show', 'chart', ...chart], within)).stdout,
+        async renderAlone(chart, within) {
+            await succeed(['template', release, ...chart, '--namespace', namespace], within);
+        },
+        manifestOf: (revision, within) => show('manifest', revision, within),
+        hooksOf: (revision, within) => show('hooks', revision, within),
         async upgrade(upgrade, within) {
             const values = [...upgrade.valuesFiles.map(toListItem), '-'];
             const args = [
@@ -32357,6 +32364,10 @@ function createHelm(dependencies) {
                 return undefined;
             throw error;
         }
+    }
+    async function show(what, revision, within) {
+        const args = ['get', what, release, ...place, '--revision', String(revision)];
+        return (await succeed(args, within)).stdout;
     }
     async function ask(args, within) {
         const { stdout } = await succeed(args, within);
@@ -32422,6 +32433,13 @@ const slowMark = 'too slow';
 function tooSlow(command, maxMs) {
     return new HelmError(command, slowMark, `nothing (it was ended after ${(0,units/* formatDuration */.a3)(maxMs)}).`);
 }
+function toHook({ kind, name, last_run: lastRun }) {
+    return {
+        kind: helm_text(kind),
+        name: helm_text(name),
+        phase: isObject(lastRun) ? helm_text(lastRun['phase']) : '',
+    };
+}
 function isObject(value) {
     return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -32452,10 +32470,28 @@ const clusterCauses = [
         advice: 'Check `certificate-authority-data` and the address in the kubeconfig.',
     },
     {
-        pattern: /\bUnauthorized\b|asked for the client to provide credentials|getting credentials: /i,
+        pattern: /getting credentials: exec: executable .* not found|exec plugin: .*not found/i,
+        code: 'config',
+        what: 'The program that the kubeconfig names to log in with (an exec plugin) is not on this runner',
+        advice: 'Install it in an earlier step of this job, or use a kubeconfig with a token.',
+    },
+    {
+        pattern: /getting credentials: /i,
+        code: 'auth',
+        what: 'The program that the kubeconfig names to log in with (an exec plugin) gave no credentials',
+        advice: 'Run it by hand in a step before this one: is it logged in on this runner?',
+    },
+    {
+        pattern: /\bUnauthorized\b|asked for the client to provide credentials/i,
         code: 'auth',
         what: 'The cluster did not accept the credentials of the kubeconfig',
-        advice: 'They may have expired, or the tool that gets them (an exec plugin) is not installed or not logged in on this runner.',
+        advice: 'They may have expired, or belong to another cluster.',
+    },
+    {
+        pattern: /client rate limiter|exceeds limiter's burst/i,
+        code: 'config',
+        what: 'The limits of requests that are set on this machine let nothing through',
+        advice: 'Check the variables HELM_BURST_LIMIT and HELM_QPS.',
     },
     {
         pattern: /cannot watch resource/i,
@@ -32494,7 +32530,15 @@ const clusterCauses = [
         advice: 'Check the address in the kubeconfig, whether the cluster is up, and whether this runner may reach it (firewall, private endpoint, proxy).',
     },
 ];
+/** Found by Helm before it does anything else with a chart. */
+const missingDependencies = /missing in charts\/ directory/;
 const chartCauses = [
+    {
+        pattern: missingDependencies,
+        code: 'config',
+        what: 'The chart lacks charts that it depends on',
+        advice: 'Run `helm dependency build` for it in an earlier step of this job.',
+    },
     {
         pattern: untrusted,
         code: 'tls',
@@ -32569,7 +32613,7 @@ function createHiding() {
         },
     };
 }
-/** As JSON, Go and a quoting chart write it. */
+/** A text as it is, and as JSON, Go and a quoting chart write it. */
 function formsOf(secret) {
     const json = JSON.stringify(secret).slice(1, -1);
     const escapedByGo = json.replace(/[<>&]/g, (character) => {
@@ -35887,6 +35931,7 @@ function asMapping(value) {
 
 
 
+
 /** The version label that a revision was given; null, which took one away, is none. */
 function labelOf(values, key) {
     return valuesAt(values, key)?.['version'] ?? undefined;
@@ -35903,6 +35948,17 @@ function expiredLinkOf(values, key, nowMs) {
     if (expiresAtMs === undefined || expiresAtMs > nowMs)
         return undefined;
     return `expired at ${(0,units/* formatUtc */.ay)(expiresAtMs)}`;
+}
+/**
+ * Whether something that a chart has rendered holds the link, in plain or in base64, as the data of a Secret are. Its
+ * path alone will do, since a chart may take the link apart.
+ */
+function holdsLink(rendered, link) {
+    const { pathname } = new URL(link);
+    const forms = [...formsOf(pathname), ...formsOf(decodeURI(pathname))];
+    const holds = (text) => forms.some((form) => text.includes(form));
+    const encoded = rendered.match(/[A-Za-z0-9+/]{16,}={0,2}/g) ?? [];
+    return holds(rendered) || encoded.some((data) => holds(Buffer.from(data, 'base64').toString()));
 }
 /** What is wrong with the values of the revision that this run has made; undefined when they are ours. */
 function valuesProblem(values, key, link, version) {
@@ -36066,12 +36122,25 @@ async function resolveChart(helm, chart, wantedVersion, deployed, within) {
             throw new errors/* Failure */.HR('config', '`chart-version` is missing: nothing is deployed yet whose version could be kept.', { advice: 'Set `chart-version` for the first install. Later runs keep what is deployed.' });
         }
     }
-    const identity = readIdentity(await helm
+    const { identity, hasDependencies } = readAbout(await helm
         .showChart(chartArguments(chart, version), within)
         .catch(keptVersionIsGone)
         .catch(explainChart));
     assertSameChart(identity.name, deployed);
-    return { identity, arguments: chartArguments(chart, identity.version) };
+    const found = chartArguments(chart, identity.version);
+    // What was packaged has all of them.
+    if (chart.kind === 'path' && hasDependencies)
+        await assertDependencies();
+    return { identity, arguments: found };
+    /** Else the upgrade would find it, after the export. What else is wrong with the chart may come of its values. */
+    async function assertDependencies() {
+        await helm.renderAlone(found, within).catch((error) => {
+            if (!(error instanceof HelmError))
+                throw error;
+            if (missingDependencies.test(error.raw))
+                explainChart(error);
+        });
+    }
     function keptVersionIsGone(error) {
         const kept = choosable && wantedVersion === undefined;
         if (kept && error instanceof HelmError && goneVersion.test(error.raw)) {
@@ -36093,7 +36162,7 @@ function assertSameChart(name, deployed) {
     throw new errors/* Failure */.HR('config', `The release was deployed from the chart ${(0,src_text/* clean */.uH)(deployed.chart.name, 100)}, not from ${(0,src_text/* clean */.uH)(name, 100)}.`, { advice: 'Check `release`, `namespace` and `chart`: one of them names something else.' });
 }
 /** What `helm show chart` prints; Helm 4 puts the progress of a pull in front, which is a mapping too. */
-function readIdentity(shown) {
+function readAbout(shown) {
     let chart;
     try {
         ;
@@ -36102,12 +36171,14 @@ function readIdentity(shown) {
     catch (cause) {
         throw new errors/* Failure */.HR('config', 'The Chart.yaml of the chart is not YAML.', { cause });
     }
-    const { name, version, type } = (chart ?? {});
+    const { name, version, type, dependencies } = (chart ?? {});
     if (type === 'library') {
         throw new errors/* Failure */.HR('config', 'The chart is a library, which cannot be installed.');
     }
-    if (typeof name === 'string' && typeof version === 'string')
-        return { name, version };
+    if (typeof name === 'string' && typeof version === 'string') {
+        const hasDependencies = Array.isArray(dependencies) && dependencies.length > 0;
+        return { identity: { name, version }, hasDependencies };
+    }
     throw new errors/* Failure */.HR('config', 'The Chart.yaml of the chart lacks its name or its version.');
 }
 const namespaceTemplate = `apiVersion: v1
@@ -36132,17 +36203,13 @@ async function namespaceExists(namespace, dependencies, within) {
 }
 
 ;// CONCATENATED MODULE: ./src/helm/workloads.ts
-/** Workloads: whether they are ready, in our own judgement, and what their pods say when they are not. */
 /**
  * The workloads of a release with their pods, from the live objects of `helm status`. Helm 3 calls a Deployment
  * of one replica deployed while nothing runs, hence a judgement of our own (helm.md, rule 3): the controller
  * has seen the newest generation, and updated, ready and available are what is desired.
  */
 function workloadsOf(resources) {
-    const all = Object.entries(resources).flatMap(([key, objects]) => {
-        const kind = /([A-Za-z]+)(?:\(related\))?$/.exec(key)?.[1] ?? '';
-        return flatten(objects).map((object) => ({ kind, object }));
-    });
+    const all = objectsIn(resources);
     const pods = all.flatMap(({ kind, object }) => (kind === 'Pod' ? [object] : []));
     return all.flatMap(({ kind, object }) => {
         if (kind !== 'Deployment' && kind !== 'StatefulSet' && kind !== 'DaemonSet')
@@ -36160,6 +36227,7 @@ function workloadsOf(resources) {
                 updated,
                 ready,
                 former,
+                isPaused: at(object, 'spec', 'paused') === true,
                 isReady: isCurrent &&
                     updated >= desired &&
                     former === 0 &&
@@ -36169,6 +36237,27 @@ function workloadsOf(resources) {
             },
         ];
     });
+}
+/** Volumes that are not bound and load balancers without an address: Helm waits for them, without a word. */
+function pendingIn(resources) {
+    return objectsIn(resources).flatMap(({ kind, object }) => {
+        const name = workloads_text(at(object, 'metadata', 'name'));
+        if (kind === 'PersistentVolumeClaim') {
+            const phase = at(object, 'status', 'phase');
+            return phase === 'Bound' ? [] : [{ kind, name, state: 'not bound to a volume' }];
+        }
+        if (kind !== 'Service' || at(object, 'spec', 'type') !== 'LoadBalancer')
+            return [];
+        const addresses = [
+            ...list(at(object, 'status', 'loadBalancer', 'ingress')),
+            ...textsIn(at(object, 'spec', 'externalIPs')),
+        ];
+        return addresses.length > 0 ? [] : [{ kind, name, state: 'without an address' }];
+    });
+}
+/** Hooks that have not come to their end, or to a bad one. */
+function unfinishedHooks(hooks) {
+    return hooks.filter(({ phase }) => phase === 'Running' || phase === 'Failed');
 }
 function numbersOf(kind, object) {
     const status = (name) => number(at(object, 'status', name));
@@ -36207,13 +36296,16 @@ function isOwnedBy(pod, kind, name) {
         return owner['kind'] === 'ReplicaSet' && ownerName.replace(/-[a-z0-9]+$/, '') === name;
     });
 }
+/** A pod as the cluster has it, or as much of it as its name and its status. */
 function toPod(pod) {
     const conditions = list(at(pod, 'status', 'conditions'));
     const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
+    const phase = at(pod, 'status', 'phase');
     return {
         name: workloads_text(at(pod, 'metadata', 'name')),
         isReady,
-        reasons: isReady ? [] : reasonsOf(pod, conditions),
+        // That of a Job is not ready when it has done its work.
+        reasons: isReady || phase === 'Succeeded' ? [] : reasonsOf(pod, conditions),
     };
 }
 /** Unschedulable, and what each container that does not run waits for or ended with; init containers too. */
@@ -36263,6 +36355,16 @@ function joinedState(state) {
 function joined(...parts) {
     return parts.filter((part) => typeof part === 'string' && part !== '').join(', ');
 }
+/** What Helm is waiting for, in a few words for a line of the log. */
+function describeProgress({ resources, hooks }, tell) {
+    const running = hooks.filter(({ phase }) => phase === 'Running');
+    // Nothing else of the revision is there before its first hooks have ended.
+    if (running.length > 0) {
+        return running.map((hook) => `${nameOfHook(hook, tell)} is running`).join(' · ');
+    }
+    const pending = pendingIn(resources).map((one) => `${workloads_nameOf(one, tell)} ${one.state}`);
+    return [describeWorkloads(workloadsOf(resources), tell), ...pending].join(' · ');
+}
 /** The workloads in a few words for a line of the log. */
 function describeWorkloads(workloads, tell) {
     const waiting = workloads.filter(({ isReady }) => !isReady);
@@ -36283,29 +36385,50 @@ function describeWorkloads(workloads, tell) {
 function reasonsOfWorkloads(workloads, tell) {
     return workloads
         .filter(({ isReady }) => !isReady)
-        .flatMap((workload) => {
-        const pods = workload.pods.filter(({ isReady }) => !isReady);
-        const reasons = pods.flatMap(({ name, reasons }) => reasons.map((reason) => `pod ${tell(name, 80)}: ${tell(reason, 300)}`));
-        const shown = reasons.slice(0, maxReasons);
-        const more = reasons.length - shown.length;
-        return [
-            `${workloads_nameOf(workload, tell)}: ${countOf(workload)}`,
-            ...shown,
-            ...(more > 0 ? [`and ${more} more`] : []),
-        ];
-    });
+        .flatMap((workload) => [
+        `${workloads_nameOf(workload, tell)}: ${countOf(workload)}`,
+        ...linesOfPods(workload.pods, tell),
+    ]);
+}
+/** What keeps hooks from their end: a line for each, and one for each reason of their pods. */
+function reasonsOfHooks(hooks, pods, tell) {
+    return [
+        ...hooks.map((hook) => `${nameOfHook(hook, tell)}: ${tell(hook.phase.toLowerCase(), 40)}`),
+        ...linesOfPods(pods, tell),
+    ];
+}
+/** What keeps others from being ready, a line for each. */
+function reasonsOfPending(pending, tell) {
+    return pending.map((one) => `${workloads_nameOf(one, tell)}: ${one.state}`);
+}
+/** A line for each reason of the pods that are not ready, and the number of those that are too many. */
+function linesOfPods(pods, tell) {
+    const reasons = pods.flatMap(({ name, reasons }) => reasons.map((reason) => `pod ${tell(name, 80)}: ${tell(reason, 300)}`));
+    const more = reasons.length - maxReasons;
+    return [...reasons.slice(0, maxReasons), ...(more > 0 ? [`and ${more} more`] : [])];
 }
 const maxReasons = 5;
+function nameOfHook(hook, tell) {
+    return `hook ${workloads_nameOf({ kind: tell(hook.kind, 40), name: hook.name }, tell)}`;
+}
 function workloads_nameOf({ kind, name }, tell) {
     return `${kind} ${tell(name, 80)}`;
 }
 /** While pods of the former revision are ready, it is the update that is waited for. */
-function countOf({ ready, updated, desired, former }) {
+function countOf({ ready, updated, desired, former, isPaused }) {
+    const paused = isPaused ? ', paused (spec.paused)' : '';
     if (updated < desired)
-        return `${updated} of ${desired} updated`;
+        return `${updated} of ${desired} updated${paused}`;
     if (former > 0)
         return `${former} of the former pods not replaced yet`;
     return `${ready} of ${desired} ready`;
+}
+/** The live objects of `helm status`, each with its kind, which alone the key tells for certain. */
+function objectsIn(resources) {
+    return Object.entries(resources).flatMap(([key, objects]) => {
+        const kind = /([A-Za-z]+)(?:\(related\))?$/.exec(key)?.[1] ?? '';
+        return flatten(objects).map((object) => ({ kind, object }));
+    });
 }
 /** Objects, also those inside lists. */
 function flatten(objects) {
@@ -36313,6 +36436,9 @@ function flatten(objects) {
 }
 function list(value) {
     return Array.isArray(value) ? value.filter(isFields) : [];
+}
+function textsIn(value) {
+    return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }
 function isFields(value) {
     return typeof value === 'object' && value !== null;
@@ -36337,19 +36463,29 @@ function workloads_text(value) {
 const maxEvents = 5;
 const maxLines = 20;
 /**
- * What the unready workloads and their pods say, and the last warnings of the cluster about them: one reason a
- * line, without secrets. What cannot be read is left out, since it must not hide the failure itself.
+ * What hooks that failed, unready workloads, their pods and what else Helm waited for say, and the last warnings of
+ * the cluster about them: one reason a line, without secrets. What cannot be read is left out, since it must not hide
+ * the failure itself.
  */
 async function readReasons(dependencies, within) {
     const { helm, hiding, log } = dependencies;
     try {
-        const status = await helm.status(within);
-        const unready = workloadsOf(status?.resources ?? {}).filter(({ isReady }) => !isReady);
-        if (unready.length === 0)
+        const { resources = {}, hooks: allHooks = [] } = (await helm.status(within)) ?? {};
+        const hooks = unfinishedHooks(allHooks);
+        const unready = workloadsOf(resources).filter(({ isReady }) => !isReady);
+        const pending = pendingIn(resources);
+        const names = [...hooks, ...unready, ...pending].map(({ name }) => name);
+        if (names.length === 0)
             return [];
         const tell = (text, maxLength) => hiding.tell(text, maxLength);
-        const reasons = reasonsOfWorkloads(unready, tell);
-        return [...reasons, ...(await readEvents(unready, dependencies, within))].slice(0, maxLines);
+        const hookPods = hooks.length === 0 ? [] : await readHookPods(hooks, dependencies, within);
+        const pods = [...hookPods, ...unready.flatMap((workload) => workload.pods)];
+        return [
+            ...reasonsOfHooks(hooks, hookPods, tell),
+            ...reasonsOfWorkloads(unready, tell),
+            ...reasonsOfPending(pending, tell),
+            ...(await readEvents(names, pods, dependencies, within)),
+        ].slice(0, maxLines);
     }
     catch (error) {
         const said = Error.isError(error) ? hiding.tell(error.message) : 'unknown';
@@ -36357,7 +36493,33 @@ async function readReasons(dependencies, within) {
         return [];
     }
 }
-/** Events are chosen in the template itself, so that a namespace with thousands of them costs one small object. */
+/** A hook is a pod, or the pods of a Job, which the cluster labels. */
+const hookPodsTemplate = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: static-export-pods
+data:
+{{- range $index, $pod := (lookup "v1" "Pod" .Release.Namespace "").items }}
+{{- $job := index ($pod.metadata.labels | default dict) "job-name" }}
+{{- if or (has $pod.metadata.name $.Values.names) (has $job $.Values.names) }}
+  found-{{ $index }}: {{ dict "metadata" (dict "name" $pod.metadata.name) "status" $pod.status | toJson | quote }}
+{{- end }}
+{{- end }}
+`;
+async function readHookPods(hooks, dependencies, within) {
+    try {
+        const names = JSON.stringify({ names: hooks.map(({ name }) => name) });
+        return foundIn(await lookUp(hookPodsTemplate, names, dependencies, within)).map(toPod);
+    }
+    catch (error) {
+        tellUnread('pods of the hooks', error, dependencies);
+        return [];
+    }
+}
+/**
+ * Events are chosen in the template itself, so that a namespace with thousands of them costs one small object. What
+ * begins with a name may be a pod or a ReplicaSet of the object.
+ */
 const eventsTemplate = `apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -36367,36 +36529,38 @@ data:
 {{- if eq (toString $event.type) "Warning" }}
 {{- range $name := $.Values.names }}
 {{- if or (eq $event.involvedObject.name $name) (hasPrefix (printf "%s-" $name) $event.involvedObject.name) }}
-  event-{{ $index }}: {{ dict "object" $event.involvedObject.name "kind" $event.involvedObject.kind "reason" $event.reason "message" $event.message "last" (coalesce $event.lastTimestamp $event.eventTime $event.metadata.creationTimestamp) | toJson | quote }}
+  found-{{ $index }}: {{ dict "object" $event.involvedObject.name "kind" $event.involvedObject.kind "reason" $event.reason "message" $event.message "last" (coalesce $event.lastTimestamp $event.eventTime $event.metadata.creationTimestamp) | toJson | quote }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
 `;
-async function readEvents(workloads, dependencies, within) {
-    const { hiding, log } = dependencies;
+/** @param pods those of the objects with these names */
+async function readEvents(names, pods, dependencies, within) {
+    const { hiding } = dependencies;
     try {
-        const names = JSON.stringify({ names: workloads.map(({ name }) => name) });
-        const rendered = await lookUp(eventsTemplate, names, dependencies, within);
-        const pods = workloads.flatMap((workload) => workload.pods);
+        const rendered = await lookUp(eventsTemplate, JSON.stringify({ names }), dependencies, within);
+        // Pods that an earlier attempt has left behind are none of them.
+        const podNames = pods.map(({ name }) => name);
+        const concerns = ({ kind, object }) => kind === 'ReplicaSet' || (kind === 'Pod' ? podNames : names).includes(object);
         const told = pods.flatMap(({ reasons }) => reasons).join('\n');
-        return (eventsIn(rendered)
-            // Neither of pods that an earlier attempt has left behind, nor what the pods say themselves.
-            .filter(({ kind, object }) => kind !== 'Pod' || pods.some(({ name }) => name === object))
-            .filter(({ message }) => !told.includes(message))
+        return eventsIn(rendered)
+            .filter((event) => concerns(event) && !told.includes(event.message))
             .slice(-maxEvents)
-            .map(({ kind, object, reason, message }) => hiding.tell(`event of ${kind} ${object}: ${reason}, ${message}`, 300)));
+            .map(({ kind, object, reason, message }) => hiding.tell(`event of ${kind} ${object}: ${reason}, ${message}`, 300));
     }
     catch (error) {
-        const said = error instanceof HelmError ? error.said : 'they have no readable form';
-        log.info(`The events of the cluster could not be read: ${said}`);
+        tellUnread('events of the cluster', error, dependencies);
         return [];
     }
 }
-/** Each event once, the oldest first. Its line is a JSON string in JSON, which is YAML too. */
+function tellUnread(what, error, { log }) {
+    const said = error instanceof HelmError ? error.said : 'they have no readable form';
+    log.info(`The ${what} could not be read: ${said}`);
+}
+/** Each event once, the oldest first. */
 function eventsIn(rendered) {
-    const events = [...rendered.matchAll(/^ {2}event-\d+: (".*")$/gm)].map(([, quoted = '""']) => {
-        const fields = JSON.parse(JSON.parse(quoted));
+    const events = foundIn(rendered).map((fields) => {
         const field = (name) => (typeof fields[name] === 'string' ? fields[name] : '');
         return {
             kind: field('kind'),
@@ -36408,6 +36572,10 @@ function eventsIn(rendered) {
     });
     const unique = new Map(events.map((event) => [`${event.object} ${event.message}`, event]));
     return [...unique.values()].sort((a, b) => (a.last < b.last ? -1 : a.last > b.last ? 1 : 0));
+}
+/** What a template of ours has found. Each line is a JSON string in JSON, which is YAML too. */
+function foundIn(rendered) {
+    return [...rendered.matchAll(/^ {2}found-\d+: (".*")$/gm)].map(([, quoted = '""']) => JSON.parse(JSON.parse(quoted)));
 }
 
 ;// CONCATENATED MODULE: ./src/helm/upgrade.ts
@@ -36492,7 +36660,7 @@ async function upgrade(request, dependencies, receipt) {
                 await clock.sleep(watchEveryMs, within);
                 const status = await helm.status({ signal: within, maxMs: quickMs });
                 const isNew = status !== undefined && status.revision >= next;
-                logProgress(isNew ? describeWorkloads(workloadsOf(status.resources), tell) : 'Helm is at work');
+                logProgress(isNew ? describeProgress(status, tell) : 'Helm is at work');
             }
             catch (error) {
                 if (within.aborted)
@@ -36523,14 +36691,27 @@ async function upgrade(request, dependencies, receipt) {
         const problem = request.valuesProblem(values);
         if (revision !== undefined && (problem === undefined || revision === next))
             ours.add(revision);
-        if (revision !== undefined && problem === undefined)
+        if (revision !== undefined && problem === undefined) {
+            if (revision > next)
+                receipt.before = await persistently(readBetween);
             return;
+        }
         if (revision === next) {
             throw new errors/* Failure */.HR('deploy-failed', `Revision ${next} of ${release} ${problem ?? ''}.`, {
                 advice: 'Something between this action and Helm has changed the values: is the `helm` on this machine a wrapper?',
             });
         }
         throw new errors/* Failure */.HR('deploy-failed', `Helm reported success, but what is deployed of ${release} is not of this run.`, { advice: 'Does something else deploy this release at the same time?' });
+    }
+    /** What another run has deployed between the last look and our revision is what ours has replaced. */
+    async function readBetween(within) {
+        const history = await helm.history(within);
+        const former = formerRevision(history);
+        const found = history.find(({ revision }) => revision === former);
+        if (!found || former === before.deployed?.revision)
+            return before.deployed;
+        const { revision, updated } = found;
+        return { revision, updated, chart: await helm.chartOf(revision, within) };
     }
     /** One answer that does not come must not undo a deployment that went well. */
     async function persistently(ask) {
@@ -36586,8 +36767,7 @@ async function upgrade(request, dependencies, receipt) {
             isPending = history[0]?.status.startsWith('pending-') === true;
             const newest = history[0];
             if (!isRace && newest && mayBeOurs(newest)) {
-                const values = await again(() => helm.valuesOf(newest.revision, within));
-                if (request.valuesProblem(values) === undefined)
+                if (await again(() => holdsOurs(newest.revision, within)))
                     ours.add(newest.revision);
             }
             if (ours.size > 0)
@@ -36625,9 +36805,15 @@ async function upgrade(request, dependencies, receipt) {
             const history = await helm.history(within);
             const latest = history[0];
             const newest = latest?.revision ?? 0;
-            if (latest && newest === next && mayBeOurs(latest))
-                ours.add(next);
+            if (latest && mayBeOurs(latest) && (newest === next || (await holdsOurs(newest, within)))) {
+                ours.add(newest);
+            }
             const undone = await goBack(history, undefined, within);
+            const isAlone = history.every(({ revision }) => revision <= before.newestRevision || ours.has(revision));
+            if (!isAlone) {
+                await readAfter(within);
+                return undone;
+            }
             receipt.isKnown = true;
             if (receipt.putBack !== undefined && before.deployed) {
                 const updated = new Date(clock.wallMs()).toISOString();
@@ -36645,6 +36831,9 @@ async function upgrade(request, dependencies, receipt) {
         finally {
             stopTimer();
         }
+    }
+    async function holdsOurs(revision, within) {
+        return request.valuesProblem(await helm.valuesOf(revision, within)) === undefined;
     }
     /** Helm marks what it has begun and not brought to an end as failed; what is deployed or pending is another's. */
     function mayBeOurs({ revision, status }) {
@@ -36838,11 +37027,11 @@ async function findHelm(wanted, dependencies) {
     const { releases = helmReleases, temporaryDirectory } = dependencies;
     const file = locate(dependencies);
     const own = file === undefined ? undefined : await askVersion(file, dependencies);
-    if (own && isSupported(own) && satisfies(own, wanted)) {
+    if (own && 'version' in own && isSupported(own) && satisfies(own, wanted)) {
         return { file: own.file, version: own.version, major: own.major === 3 ? 3 : 4 };
     }
-    if (file !== undefined && wanted === undefined)
-        throw unsuitable(file, own);
+    if (own && wanted === undefined)
+        throw unsuitable(own);
     const versions = Object.keys(releases.sums);
     const major = wanted ?? defaultMajor;
     const version = versions.find((known) => known === major || known.startsWith(`${major}.`));
@@ -36855,8 +37044,10 @@ async function findHelm(wanted, dependencies) {
     try {
         const ours = await install(version, folder, releases, dependencies);
         const answer = await askVersion(ours, dependencies);
-        if (answer?.version !== version) {
-            throw new errors/* Failure */.HR('environment', `Helm ${version} was downloaded, but does not run.`, {
+        if (!('version' in answer) || answer.version !== version) {
+            const problem = 'problem' in answer ? answer.problem : '';
+            const what = `Helm ${version} was downloaded, but does not run.${problem}`;
+            throw new errors/* Failure */.HR('environment', what, {
                 advice: `May programs be started from ${(0,src_text/* clean */.uH)(temporaryDirectory, 200)}? If not, ${otherHelm}`,
             });
         }
@@ -36877,10 +37068,9 @@ function locate({ environment, platform, disk }) {
         .map((directory) => external_node_path_default().join(directory, name))
         .find((file) => (0,src_disk/* isFile */.fo)(file, disk));
 }
-/** Undefined when it does not start or does not say. */
 async function askVersion(file, { runCommand, environment, temporaryDirectory, signal }) {
     try {
-        const { stdout } = await runCommand(file, ['version', '--template', '{{.Version}}'], {
+        const { stdout, stderr } = await runCommand(file, ['version', '--template', '{{.Version}}'], {
             environment,
             directory: temporaryDirectory,
             signal,
@@ -36889,15 +37079,20 @@ async function askVersion(file, { runCommand, environment, temporaryDirectory, s
         // A build by `go install` has no patch number.
         const match = /^v(\d+)\.(\d+)((?:\.\d+)?(?:-[0-9A-Za-z.-]+)?)(?:\+\S*)?$/.exec(stdout.trim());
         if (!match)
-            return undefined;
+            return { file, problem: problemIn(stderr) };
         const [, major = '', minor = '', rest = ''] = match;
         return { file, version: `${major}.${minor}${rest}`, major: Number(major), minor: Number(minor) };
     }
     catch (error) {
         if (error instanceof process/* CommandFault */.u5)
-            return undefined;
+            return { file, problem: ` It gave no answer (${(0,src_text/* clean */.uH)(error.message, 80)}).` };
         throw error;
     }
+}
+/** It reads its variables first: of an unknown HELM_DRIVER it speaks instead of its version. */
+function problemIn(stderr) {
+    const [line = ''] = stderr.trim().split('\n').slice(-1);
+    return line === '' ? '' : ` It said: "${(0,src_text/* clean */.uH)(line, 200)}".`;
 }
 function isSupported({ major, minor }) {
     return major === 4 || (major === 3 && minor >= oldestMinor3);
@@ -36905,11 +37100,11 @@ function isSupported({ major, minor }) {
 function satisfies({ version, major }, wanted) {
     return wanted === undefined || wanted === version || wanted === String(major);
 }
-function unsuitable(file, helm) {
-    const where = (0,src_text/* clean */.uH)(file, 200);
+function unsuitable(helm) {
+    const where = (0,src_text/* clean */.uH)(helm.file, 200);
     const needed = `3.${oldestMinor3} or newer, or 4, is needed`;
-    const what = helm === undefined
-        ? `The Helm of this machine (${where}) does not say which version it is; ${needed}.`
+    const what = 'problem' in helm
+        ? `The Helm of this machine (${where}) does not say which version it is; ${needed}.${helm.problem}`
         : `The Helm of this machine (${where}) is ${helm.version}, too ${helm.major > 4 ? 'new' : 'old'}; ${needed}.`;
     return new errors/* Failure */.HR('config', what, {
         advice: 'Set `helm-version` to 3 or 4 to have one downloaded, or install one before this step.',
@@ -37318,6 +37513,7 @@ function isText(value) {
 
 
 
+
 const findHelmMs = 5 * 60_000;
 const loginMs = 45_000;
 /**
@@ -37333,9 +37529,7 @@ async function prepareWorkplace(inputs, dependencies) {
         (0,src_disk/* removeQuietly */.S2)(directory, disk, log); // the end of the process tries once more
     };
     try {
-        const isOwnCluster = inputs.kubeconfig === undefined;
-        const inherited = environmentOfHelm(dependencies.environment, isOwnCluster);
-        const environment = { ...inherited, ...(await cluster()) };
+        const environment = { ...environmentOfHelm(dependencies.environment), ...(await cluster()) };
         const installed = await findHelm(inputs.helmVersion, {
             ...dependencies,
             environment,
@@ -37377,6 +37571,7 @@ async function prepareWorkplace(inputs, dependencies) {
     async function cluster() {
         if (inputs.kubeconfig) {
             hide(inputs.kubeconfig.secrets);
+            tellUnused(Object.keys(dependencies.environment).filter(leadsToCluster));
             return { KUBECONFIG: write('kubeconfig', inputs.kubeconfig.text) };
         }
         const { environment, homeDirectory: home, workspace } = dependencies;
@@ -37394,6 +37589,22 @@ async function prepareWorkplace(inputs, dependencies) {
                 // Absolute, since Helm works in a directory of its own.
                 return { KUBECONFIG: found.files.join((external_node_path_default()).delimiter) };
         }
+    }
+    function tellUnused(variables) {
+        if (variables.length === 0)
+            return;
+        log.info(`Not used, since \`kubeconfig\` is given: ${(0,src_text/* clean */.uH)(variables.join(', '), 300)}`);
+    }
+    /**
+     * Everything but the inputs of this step, among them the key; no debugging, which prints values; and nothing that
+     * leads past a given kubeconfig.
+     */
+    function environmentOfHelm(environment) {
+        const kept = Object.entries(environment).flatMap(([name, value]) => {
+            const isDropped = /^INPUT_/i.test(name) || (inputs.kubeconfig !== undefined && leadsToCluster(name));
+            return value === undefined || isDropped ? [] : [[name, value]];
+        });
+        return { ...Object.fromEntries(kept), HELM_DEBUG: 'false' };
     }
     function hide(secrets) {
         for (const secret of secrets) {
@@ -37416,14 +37627,9 @@ async function prepareWorkplace(inputs, dependencies) {
         return target;
     }
 }
-/**
- * Everything but the inputs of this step, among them the key; no debugging, which prints values; and nothing
- * that would lead past a given kubeconfig (`HELM_KUBEAPISERVER` and its kin win over it).
- */
-function environmentOfHelm(environment, keepsCluster) {
-    const dropped = keepsCluster ? /^INPUT_/i : /^(?:INPUT_|HELM_KUBE)/i;
-    const kept = Object.entries(environment).flatMap(([name, value]) => value === undefined || dropped.test(name) ? [] : [[name, value]]);
-    return { ...Object.fromEntries(kept), HELM_DEBUG: 'false' };
+/** `HELM_KUBEAPISERVER` and its kin win over a kubeconfig. */
+function leadsToCluster(variable) {
+    return /^HELM_KUBE/i.test(variable);
 }
 /** The password, also as Helm sends it and keeps it (RFC 7617). */
 function secretsOf({ username, password }) {
@@ -37533,6 +37739,7 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
     }, { ...dependencies, helm, hiding, startedMs, timed, temporaryDirectory: directory }, receipt);
     receipt.liveSinceMs = clock.wallMs();
     log.info(`Deployed: revision ${receipt.after?.revision ?? ''} of ${release} in ${namespace}`);
+    await warnOfUnusedLink();
     if (verifier) {
         receipt.verified = await timed('verification', () => verifier.after()).catch(tellWayBack);
     }
@@ -37543,6 +37750,22 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
     function formerLinkExpiry() {
         return expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs());
     }
+    /** Helm keeps values that no template reads, so that a wrong key goes through all else. */
+    async function warnOfUnusedLink() {
+        const revision = receipt.after?.revision ?? 0;
+        try {
+            if (holdsLink(await helm.manifestOf(revision, within), link))
+                return;
+            if (holdsLink(await helm.hooksOf(revision, within), link))
+                return;
+        }
+        catch (error) {
+            // It must not turn what is deployed into a failure.
+            log.debug(Error.isError(error) ? hiding.tell(error.message) : 'The manifest could not be read.');
+            return;
+        }
+        log.warning(`Nothing that the chart has rendered holds the link: does it read ${valuesKey}.bundleUrl? If not, check \`values-key\`.`);
+    }
     /** What cannot be verified stays deployed: the page may be slow to change, and the way back is the user's. */
     function tellWayBack(error) {
         if (!(error instanceof errors/* Failure */.HR))
@@ -37551,7 +37774,10 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
         if (code !== 'verify-failed' && code !== 'cancelled')
             throw error;
         const stays = code === 'cancelled' ? ` Revision ${receipt.after?.revision ?? ''} stays deployed.` : '';
-        const back = `\`${wayBackCommand(inputs, deployed?.revision)}\` ${deployed ? 'goes back' : 'takes it away'}. ${warnOfFormerLink() ?? ''}`;
+        const former = receipt.before?.revision;
+        const warning = former === deployed?.revision ? (warnOfFormerLink() ?? '') : '';
+        const does = former === undefined ? 'takes it away' : 'goes back';
+        const back = `\`${wayBackCommand(inputs, former)}\` ${does}. ${warning}`;
         throw new errors/* Failure */.HR(code, `${message}${stays}`, { advice: `${advice} ${back.trim()}`, cause });
     }
     async function lookAtRelease() {
@@ -37601,7 +37827,8 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
         const { createVerifier } = await Promise.all(/* import() */[__nccwpck_require__.e(118), __nccwpck_require__.e(538)]).then(__nccwpck_require__.bind(__nccwpck_require__, 5538));
         const { file: archiveFile, sizeBytes: archiveBytes } = downloaded;
         const timeoutInput = 'helm-timeout-minutes';
-        return createVerifier({ url, archiveFile, archiveBytes, timeoutMs, timeoutInput }, dependencies);
+        const request = { url, archiveFile, archiveBytes, timeoutMs, timeoutInput };
+        return createVerifier(request, { ...dependencies, deadline: session.deadline });
     }
     function timed(step, work) {
         return (0,src_clock/* measured */.jh)(step, receipt.stepMs, clock, work);

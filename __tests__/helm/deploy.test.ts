@@ -407,6 +407,7 @@ test('variables that would win over a given kubeconfig are left out, and named',
     'Not used, since `kubeconfig` is given: HELM_KUBEAPISERVER, HELM_KUBETOKEN',
   )
   expect(seen).not.toContain('token-0123456789')
+  expect(runner.masks).toContain('token-0123456789')
   const names = calls.flatMap((call) => Object.keys(call.environment))
   expect(names.filter((name) => name.startsWith('HELM_KUBE'))).toEqual([])
 })

@@ -158,7 +158,7 @@ describe('a failure', () => {
     new Failure(
       'deploy-failed',
       `The upgrade of docs failed. Helm said: "${said}" Rolled back to revision 4.\n- ${reasons.join('\n- ')}`,
-      { advice: 'Correct what keeps the pods from being ready, or raise `helm-timeout-minutes`.' },
+      { advice: 'Correct what keeps it from being ready, or raise `helm-timeout-minutes`.' },
     )
   const receipt = receiptOf({
     before: deployed(4),

@@ -14,6 +14,7 @@ import { type LostConnection, createPatience, lostConnection } from '../patience
 import { type RetryPolicy, afterFailedTry } from '../retry.ts'
 import { clean } from '../text.ts'
 import { formatBytes, formatDuration } from '../units.ts'
+import type { Hiding } from './hide.ts'
 import { CommandFault, type RunCommand } from './process.ts'
 
 export interface InstalledHelm {
@@ -71,6 +72,7 @@ export interface FindHelmDependencies {
   /** Ours is unpacked below it, and removed at the end of the process. */
   readonly temporaryDirectory: string
   readonly storage: Storage
+  readonly hiding: Hiding
   readonly disk: Disk
   readonly clock: Clock
   /** From 0 to 1. */
@@ -129,8 +131,8 @@ export async function findHelm(
     const ours = await install(version, folder, releases, dependencies)
     const answer = await askVersion(ours, dependencies)
     if (!('version' in answer) || answer.version !== version) {
-      const problem = 'problem' in answer ? answer.problem : ''
-      const what = `Helm ${version} was downloaded, but does not run.${problem}`
+      const why = 'said' in answer ? describeSilence(answer) : ''
+      const what = `Helm ${version} was downloaded, but does not run.${why}`
       throw new Failure('environment', what, {
         advice: `May programs be started from ${clean(temporaryDirectory, 200)}? If not, ${otherHelm}`,
       })
@@ -152,8 +154,10 @@ interface FoundHelm {
 /** A program of that name which does not say its version. */
 interface SilentHelm {
   readonly file: string
-  /** A sentence with a space in front, or nothing. */
-  readonly problem: string
+  /** What it says instead: it reads its variables first, and speaks of an unknown HELM_DRIVER. May be empty. */
+  readonly said: string
+  /** Why it gave no answer; empty when it did. */
+  readonly fault: string
 }
 
 /** The first Helm in `PATH`, as an absolute path, since it will run in another directory. */
@@ -170,7 +174,7 @@ function locate({ environment, platform, disk }: FindHelmDependencies): string |
 
 async function askVersion(
   file: string,
-  { runCommand, environment, temporaryDirectory, signal }: FindHelmDependencies,
+  { runCommand, environment, temporaryDirectory, hiding, signal }: FindHelmDependencies,
 ): Promise<FoundHelm | SilentHelm> {
   try {
     const { stdout, stderr } = await runCommand(file, ['version', '--template', '{{.Version}}'], {
@@ -181,20 +185,21 @@ async function askVersion(
     })
     // A build by `go install` has no patch number.
     const match = /^v(\d+)\.(\d+)((?:\.\d+)?(?:-[0-9A-Za-z.-]+)?)(?:\+\S*)?$/.exec(stdout.trim())
-    if (!match) return { file, problem: problemIn(stderr) }
+    if (!match) {
+      return { file, said: hiding.tell(stderr.trim().split('\n').at(-1) ?? '', 200), fault: '' }
+    }
     const [, major = '', minor = '', rest = ''] = match
     return { file, version: `${major}.${minor}${rest}`, major: Number(major), minor: Number(minor) }
   } catch (error) {
-    if (error instanceof CommandFault)
-      return { file, problem: ` It gave no answer (${clean(error.message, 80)}).` }
+    if (error instanceof CommandFault) return { file, said: '', fault: clean(error.message, 80) }
     throw error
   }
 }
 
-/** It reads its variables first: of an unknown HELM_DRIVER it speaks instead of its version. */
-function problemIn(stderr: string): string {
-  const [line = ''] = stderr.trim().split('\n').slice(-1)
-  return line === '' ? '' : ` It said: "${clean(line, 200)}".`
+/** A sentence with a space in front, or nothing. */
+function describeSilence({ said, fault }: SilentHelm): string {
+  if (fault !== '') return ` It gave no answer (${fault}).`
+  return said === '' ? '' : ` It said: "${said}".`
 }
 
 function isSupported({ major, minor }: FoundHelm): boolean {
@@ -209,12 +214,14 @@ function unsuitable(helm: FoundHelm | SilentHelm): Failure {
   const where = clean(helm.file, 200)
   const needed = `3.${oldestMinor3} or newer, or 4, is needed`
   const what =
-    'problem' in helm
-      ? `The Helm of this machine (${where}) does not say which version it is; ${needed}.${helm.problem}`
+    'said' in helm
+      ? `The Helm of this machine (${where}) does not say which version it is; ${needed}.${describeSilence(helm)}`
       : `The Helm of this machine (${where}) is ${helm.version}, too ${helm.major > 4 ? 'new' : 'old'}; ${needed}.`
-  return new Failure('config', what, {
-    advice: 'Set `helm-version` to 3 or 4 to have one downloaded, or install one before this step.',
-  })
+  const advice =
+    'said' in helm && helm.said !== '' // so would another Helm
+      ? 'Correct what it says; most often it is a variable of this machine, such as HELM_DRIVER.'
+      : 'Set `helm-version` to 3 or 4 to have one downloaded, or install one before this step.'
+  return new Failure('config', what, { advice })
 }
 
 /** Downloads and unpacks; returns the path of the program. */

@@ -431,4 +431,4 @@ const lockedByAnother =
   /another operation \(install\/upgrade\/rollback\) is in progress|release: already exists|cannot re-use a name that is still in use/
 
 const notReadyAdvice =
-  'Correct what keeps the pods from being ready, or raise `helm-timeout-minutes` if they only need longer.'
+  'Correct what keeps it from being ready, or raise `helm-timeout-minutes` if it only needs longer.'

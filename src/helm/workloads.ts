@@ -202,8 +202,10 @@ export function describeProgress(
   if (running.length > 0) {
     return running.map((hook) => `${nameOfHook(hook, tell)} is running`).join(' · ')
   }
+  const workloads = workloadsOf(resources)
   const pending = pendingIn(resources).map((one) => `${nameOf(one, tell)} ${one.state}`)
-  return [describeWorkloads(workloadsOf(resources), tell), ...pending].join(' · ')
+  const isOnlyPending = workloads.length === 0 && pending.length > 0
+  return [...(isOnlyPending ? [] : [describeWorkloads(workloads, tell)]), ...pending].join(' · ')
 }
 
 /** The workloads in a few words for a line of the log. */

@@ -4,7 +4,7 @@ import { deadlineIn } from '../clock.ts'
 import { type Disk, removeQuietly, writePrivateFile } from '../disk.ts'
 import type { Log } from '../log.ts'
 import type { Environment } from '../runner.ts'
-import { clean } from '../text.ts'
+import { clean, shortestSecretLength } from '../text.ts'
 import { count } from '../units.ts'
 import {
   type ChartCredentials,
@@ -48,6 +48,9 @@ export interface Workplace {
   close(): void
 }
 
+/** What Helm itself reads of the environment and may quote. */
+const secretVariables = ['HELM_KUBETOKEN', 'HELM_DRIVER_SQL_CONNECTION_STRING']
+
 const findHelmMs = 5 * 60_000
 const loginMs = 45_000
 
@@ -67,6 +70,7 @@ export async function prepareWorkplace(
     removeQuietly(directory, disk, log) // the end of the process tries once more
   }
   try {
+    hide(secretVariables.map((name) => dependencies.environment[name] ?? ''))
     const environment = { ...environmentOfHelm(dependencies.environment), ...(await cluster()) }
     const installed = await findHelm(inputs.helmVersion, {
       ...dependencies,
@@ -149,7 +153,7 @@ export async function prepareWorkplace(
   }
 
   function hide(secrets: readonly string[]): void {
-    for (const secret of secrets) {
+    for (const secret of secrets.filter(({ length }) => length >= shortestSecretLength)) {
       dependencies.mask(secret)
       hiding.add(secret)
     }

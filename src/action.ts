@@ -36,6 +36,8 @@ export interface Story<OutputName extends string> {
   readonly outputNames: readonly OutputName[]
   /** Reads the inputs and does the work; rejects with a Failure, see errors.ts. */
   run(): Promise<void>
+  /** What a failure from outside the run says, when the run cannot tell it any more. */
+  interrupted?(failure: Failure): Failure
   /** The value of every output, empty where it does not apply. */
   outputs(failure: Failure | undefined): Readonly<Record<OutputName, string>>
   /** The text of the one annotation of a failed run. */
@@ -80,7 +82,8 @@ export function createAction<OutputName extends string>(
       }
     },
     fail(error) {
-      report(toFailure(error))
+      const failure = toFailure(error)
+      report(story.interrupted?.(failure) ?? failure)
     },
   }
 

@@ -64,3 +64,12 @@ export async function measured<Name, T>(
     timesMs.set(name, clock.nowMs() - startedMs)
   }
 }
+
+/** A deadline that begins to run when a signal is aborted. */
+export function deadlineAfter(signal: AbortSignal, durationMs: number, clock: Clock): Deadline {
+  let deadline: Deadline = { remainingMs: () => durationMs }
+  signal.addEventListener('abort', () => {
+    deadline = deadlineIn(durationMs, clock)
+  })
+  return { remainingMs: () => deadline.remainingMs() }
+}

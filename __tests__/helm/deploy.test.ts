@@ -394,6 +394,19 @@ describe('fails for', () => {
   })
 })
 
+test('a cancelled run that comes to no end says where to look', async () => {
+  const { runner } = await wholeDeployment({
+    prepare: (fake) => fake.add({ values: formerValues }),
+    isOverAt: 'Helm upgrade: revision 2',
+  })
+  const error = runner.lines.find((line) => line.startsWith('Error: ')) ?? ''
+  expect(error).toContain(
+    'Cancelled by SIGINT. What it left is not known. Look at `helm history docs -n default`; `helm rollback docs 1 -n default --wait` goes back.',
+  )
+  expect(runner.outputs.get('releaseRevision')).toBe('')
+  expect(runner.markdown).toContain('could not be read')
+})
+
 test('variables that would win over a given kubeconfig are left out, and named', async () => {
   const environment = {
     HELM_KUBEAPISERVER: 'https://other.test',

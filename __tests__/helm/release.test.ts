@@ -4,7 +4,12 @@ import { describe, expect, test } from '@jest/globals'
 import { Failure } from '../../src/errors.ts'
 import { createHelm } from '../../src/helm/helm.ts'
 import { createHiding } from '../../src/helm/hide.ts'
-import { assertUnlocked, readDeployed, readRelease } from '../../src/helm/release.ts'
+import {
+  assertUnlocked,
+  readDeployed,
+  readRelease,
+  wayBackCommand,
+} from '../../src/helm/release.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { FakeHelm, type RevisionStatus } from '../support/fake-helm.ts'
 
@@ -116,7 +121,25 @@ describe('is locked', () => {
     expect(fake.changes).toEqual([])
   })
 
-  test.each(['failed', 'superseded', 'uninstalling'] as const)('not by %s', async (status) => {
+  // "has no deployed releases" is all that Helm says of it then (3.21.4 and 4.2.4).
+  test('by an uninstall that has not ended', async () => {
+    const { message, advice } = await lockOf('superseded', 'uninstalling')
+    expect(message).toContain('revision 2 is uninstalling')
+    expect(advice).toContain('`helm uninstall docs -n web`')
+  })
+
+  test('with the context in the command, as a shell reads it', () => {
+    const command = (kubeContext: string) =>
+      wayBackCommand({ release: 'docs', namespace: 'web', kubeContext }, 2)
+    expect(command('arn:aws:eks:eu-central-1:1:cluster/web')).toBe(
+      'helm rollback docs 2 -n web --kube-context arn:aws:eks:eu-central-1:1:cluster/web --wait',
+    )
+    expect(command("it's mine")).toBe(
+      "helm rollback docs 2 -n web --kube-context 'it'\\''s mine' --wait",
+    )
+  })
+
+  test.each(['failed', 'superseded'] as const)('not by %s', async (status) => {
     const { helm } = releaseOf('superseded', status)
     const state = await readRelease(helm, within)
     expect(() => {

@@ -49,7 +49,7 @@ function receiptOf(more: Partial<HelmReceipt> = {}): HelmReceipt {
     ...emptyHelmReceipt(exported),
     helmVersion: '4.2.4',
     attempted: true,
-    isKnown: true,
+    live: { deployed: undefined },
     ...more,
   }
 }
@@ -76,7 +76,7 @@ function rows(markdown: string): Record<string, string> {
 }
 
 describe('a first install', () => {
-  const receipt = receiptOf({ after: deployed(1), liveSinceMs: atMs('12:03:00') })
+  const receipt = receiptOf({ live: { deployed: deployed(1) }, liveSinceMs: atMs('12:03:00') })
 
   test('tells what is live, since when, and how to take it away', () => {
     const markdown = summarize(receipt)
@@ -111,7 +111,7 @@ describe('a first install', () => {
 test('an upgrade tells both revisions, and the command that goes back to the first', () => {
   const receipt = receiptOf({
     before: deployed(4, '1.0.0'),
-    after: deployed(5, '1.3.0'),
+    live: { deployed: deployed(5, '1.3.0') },
     liveSinceMs: atMs('12:03:00'),
     stepMs: new Map([
       ['upgrade', 2 * minute],
@@ -132,7 +132,7 @@ test.each([
 ])('a mirror tells its address, which does not expire (uploaded: %s)', (uploaded, words) => {
   const url = `https://mirror.test/docs/${'a'.repeat(64)}.tar.gz`
   const receipt = receiptOf({
-    after: deployed(1),
+    live: { deployed: deployed(1) },
     liveSinceMs: atMs('12:03:00'),
     mirrored: { url, uploaded },
   })
@@ -148,7 +148,11 @@ test.each([
   [true, /^guides\/start\.html .*proves only that it can be reached/],
 ])('a verified page is named (the same before: %s)', (matchedBefore, words) => {
   const verified = { page: 'guides/start.html', sha256: 'a', durationMs: 1_000, matchedBefore }
-  const receipt = receiptOf({ after: deployed(1), liveSinceMs: atMs('12:03:00'), verified })
+  const receipt = receiptOf({
+    live: { deployed: deployed(1) },
+    liveSinceMs: atMs('12:03:00'),
+    verified,
+  })
   expect(rows(summarize(receipt))['Verified']).toMatch(words)
 })
 
@@ -162,7 +166,7 @@ describe('a failure', () => {
     )
   const receipt = receiptOf({
     before: deployed(4),
-    after: deployed(6),
+    live: { deployed: deployed(6) },
     reasons,
     putBack: 4,
   })
@@ -204,7 +208,7 @@ describe('a failure', () => {
   test('that leaves what is new in place tells the way back', () => {
     const live = receiptOf({
       before: deployed(4),
-      after: deployed(5),
+      live: { deployed: deployed(5) },
       liveSinceMs: atMs('12:03:00'),
     })
     const failure = new Failure('verify-failed', 'docs.test/ did not become index.html')
@@ -234,7 +238,7 @@ describe('a failure', () => {
 })
 
 test('a run that was cancelled is not called a failure', () => {
-  const receipt = receiptOf({ before: deployed(4), after: deployed(6) })
+  const receipt = receiptOf({ before: deployed(4), live: { deployed: deployed(6) } })
   const failure = new Failure('cancelled', 'Cancelled by SIGINT. Rolled back to revision 4.')
   const markdown = summarize(receipt, failure)
   expect(markdown).toMatch(/^## ⏹️ Helm deployment of docs in web: cancelled\n/)

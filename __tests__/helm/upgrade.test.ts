@@ -7,12 +7,13 @@ import { toChartValues } from '../../src/chart-values.ts'
 import { measured } from '../../src/clock.ts'
 import { systemDisk } from '../../src/disk.ts'
 import { Failure } from '../../src/errors.ts'
+import type { UpgradeDependencies, UpgradeRequest } from '../../src/helm/attempt.ts'
 import { createHelm } from '../../src/helm/helm.ts'
 import { createHiding } from '../../src/helm/hide.ts'
 import { valuesProblem } from '../../src/helm/own-values.ts'
 import { type HelmReceipt, emptyHelmReceipt } from '../../src/helm/receipt.ts'
 import { readRelease } from '../../src/helm/release.ts'
-import { type UpgradeDependencies, type UpgradeRequest, upgrade } from '../../src/helm/upgrade.ts'
+import { upgrade } from '../../src/helm/upgrade.ts'
 import { emptyReceipt } from '../../src/receipt.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { type FakeHelmOptions, FakeHelm, troubles } from '../support/fake-helm.ts'
@@ -69,7 +70,8 @@ function machine({ major = 4, ...options }: Partial<FakeHelmOptions> = {}) {
     const before = await readRelease(helm, { signal, maxMs: 30 * second })
     fake.calls.length = 0
     const receipt = emptyHelmReceipt(emptyReceipt())
-    receipt.before = receipt.after = before.deployed
+    receipt.before = before.deployed
+    receipt.live = { deployed: before.deployed }
     const request: UpgradeRequest = {
       ...place,
       before,
@@ -126,7 +128,10 @@ describe('goes well', () => {
     const { fake, run } = machine()
     const { failure, receipt } = await run()
     expect(failure).toBeUndefined()
-    expect(receipt.after).toMatchObject({ revision: 1, chart: { name: 'docs', version: '1.0.0' } })
+    expect(receipt.live?.deployed).toMatchObject({
+      revision: 1,
+      chart: { name: 'docs', version: '1.0.0' },
+    })
     expect(receipt.attempted).toBe(true)
     expect(fake.history()).toBe('1 deployed')
     expect(fake.changes).toHaveLength(1)
@@ -137,7 +142,7 @@ describe('goes well', () => {
     fake.add({ values: { replicas: 2, staticExport: { enabled: true, bundleUrl: 'old' } } })
     const { failure, receipt } = await run()
     expect(failure).toBeUndefined()
-    expect(receipt.after?.revision).toBe(2)
+    expect(receipt.live?.deployed?.revision).toBe(2)
     expect(fake.history()).toBe('1 superseded, 2 deployed')
     expect(fake.revisions()[1]?.values).toEqual({
       replicas: 2,
@@ -151,7 +156,7 @@ describe('goes well', () => {
     fake.add()
     fake.add({ status: 'failed' })
     const { receipt } = await run()
-    expect(receipt.after?.revision).toBe(3)
+    expect(receipt.live?.deployed?.revision).toBe(3)
   })
 
   test('when the pods need longer than Helm, but not longer than they have', async () => {
@@ -302,7 +307,7 @@ describe('a rollout that does not become ready', () => {
       expect(failure.advice).toContain('`helm-timeout-minutes`')
       expect(failure.advice).not.toContain('kubeconfig')
 
-      expect(receipt.after?.revision).toBe(3)
+      expect(receipt.live?.deployed?.revision).toBe(3)
       expect(receipt.putBack).toBe(1)
       expect(clock.nowMs()).toBe(5 * minute)
       expect(log.lines).toContain('info: Rolling back to revision 1')
@@ -339,7 +344,7 @@ describe('a rollout that does not become ready', () => {
     expect(failure.message).toContain('The install of docs failed.')
     expect(failure.message).toContain('What was installed has been removed again.')
     expect(failure.message).toContain('ImagePullBackOff')
-    expect(receipt.after).toBeUndefined()
+    expect(receipt.live).toEqual({ deployed: undefined })
   })
 
   test('of a release that was never deployed is left as it is', async () => {
@@ -350,7 +355,7 @@ describe('a rollout that does not become ready', () => {
     expect(fake.changes).toHaveLength(1)
     expect(fake.history()).toBe('1 failed, 2 failed')
     expect(failure.message).toContain('was not deployed before')
-    expect(receipt.after).toBeUndefined()
+    expect(receipt.live).toEqual({ deployed: undefined })
   })
 
   test('and cannot be taken back names the command to try', async () => {
@@ -363,7 +368,7 @@ describe('a rollout that does not become ready', () => {
     expect(failure.message).toContain('`helm rollback docs 1 -n default --wait`')
     expect(failure.message).toContain('services "docs" is forbidden')
     expect(failure.message).not.toContain('Rolled back')
-    expect(receipt.after?.revision).toBe(1) // what Helm still calls deployed
+    expect(receipt.live?.deployed?.revision).toBe(1) // what Helm still calls deployed
   })
 
   test('and cannot be removed names the command to try', async () => {
@@ -407,7 +412,7 @@ describe('a rollout that does not become ready', () => {
     expect(commands().indexOf('template')).toBeLessThan(commands().indexOf('rollback'))
     expect(fake.history()).toBe('1 superseded, 2 superseded, 3 deployed')
     expect(clock.nowMs()).toBe(5 * minute) // in all, not once more
-    expect(receipt.after?.revision).toBe(3)
+    expect(receipt.live?.deployed?.revision).toBe(3)
   })
 
   test('and that Helm does not end by itself is ended soon after its time', async () => {
@@ -460,11 +465,11 @@ describe('a revision that is not ours', () => {
     const { failure, receipt } = await fail()
     expect(failure.code).toBe('deploy-failed')
     expect(failure.message).toContain(
-      'something else has made revision 3, so nothing was rolled back',
+      'Revision 3 may be of another run, so nothing was rolled back. Look at `helm history docs -n default`.',
     )
     expect(failure.advice).toContain('at the same time')
     expect(fake.changes).toHaveLength(1)
-    expect(receipt.after?.revision).toBe(3)
+    expect(receipt.live?.deployed?.revision).toBe(3)
   })
 
   test('but of another run that was a moment faster is left to that run', async () => {
@@ -474,11 +479,14 @@ describe('a revision that is not ours', () => {
     fake.plan({ meanwhile: () => fake.add({ status: 'pending-upgrade' }) })
     const { failure, receipt } = await fail()
     expect(failure.code).toBe('release-locked')
+    expect(failure.message).toMatch(
+      /^Another operation on release docs began at the same moment\. Release docs is locked: its revision 2 is pending-upgrade since 2026-11-20T12:00:\d\d\S*\. Revision 2 may be/,
+    )
     expect(failure.advice).toContain('Only if no other run is deploying')
     expect(failure.advice).toContain('`helm rollback docs 1 -n default --wait`')
     expect(fake.changes).toHaveLength(1)
     expect(fake.history()).toBe('1 deployed, 2 pending-upgrade')
-    expect(receipt.after?.revision).toBe(1)
+    expect(receipt.live?.deployed?.revision).toBe(1)
   })
 
   test('but of another run with the same mirror is left alone, whatever this Helm says', async () => {
@@ -531,7 +539,7 @@ describe('when another run has deployed since this one looked, the revision of t
     fake.add()
     fake.plan({ meanwhile: meanwhile(fake) })
     const { failure, receipt } = await run()
-    expect(receipt.after?.revision).toBe(3)
+    expect(receipt.live?.deployed?.revision).toBe(3)
     expect(failure?.message ?? '').not.toContain('something else has made revision 3')
   })
 
@@ -574,8 +582,7 @@ describe('when another run has deployed since this one looked, the revision of t
     expect(failure.message).toBe(`Cancelled by SIGINT. Rolled back to revision ${former}.`)
     expect(fake.history()).toBe(history)
     expect(fake.revisions().at(-1)?.values).toEqual({ of: 'another run' })
-    expect(receipt.after?.revision).toBe(former + 2)
-    expect(receipt.isKnown).toBe(true)
+    expect(receipt.live?.deployed?.revision).toBe(former + 2)
   })
 
   test('is taken back when the rollback to that of the other is cancelled', async () => {
@@ -588,8 +595,82 @@ describe('when another run has deployed since this one looked, the revision of t
       status: 'deployed',
       values: { of: 'another run' },
     })
-    expect(receipt.after?.revision).toBe(fake.revisions().at(-1)?.revision)
+    expect(receipt.live?.deployed?.revision).toBe(fake.revisions().at(-1)?.revision)
   })
+})
+
+describe('a Helm that is killed from outside leaves the release locked:', () => {
+  test('the former revision is put back, which frees it', async () => {
+    const { fake, fail } = machine()
+    fake.add()
+    fake.plan({ readyAfterMs: never, error: '', errorAfterMs: 30 * second, isKilled: true })
+    const { failure, receipt } = await fail()
+    expect(failure.code).toBe('deploy-failed')
+    expect(failure.message).toContain('Rolled back to revision 1.')
+    expect(fake.history()).toBe('1 superseded, 2 pending-upgrade, 3 deployed')
+    expect(receipt.live?.deployed?.revision).toBe(3)
+  })
+
+  test('a first install is removed', async () => {
+    const { fake, fail } = machine()
+    fake.plan({ readyAfterMs: never, error: '', errorAfterMs: 30 * second, isKilled: true })
+    await fail()
+    expect(fake.history()).toBe('')
+  })
+
+  test('one that was never deployed is left with the command that frees it', async () => {
+    const { fake, fail } = machine()
+    fake.add({ status: 'failed' })
+    fake.plan({ readyAfterMs: never, error: '', errorAfterMs: 30 * second, isKilled: true })
+    const { failure } = await fail()
+    expect(failure.message).toContain('It is locked; `helm uninstall docs -n default` frees it.')
+  })
+})
+
+describe('a login that ends while Helm is at work', () => {
+  const expired = 'the server has asked for the client to provide credentials'
+
+  test('is told at once, and what is deployed is not guessed', async () => {
+    const { clock, fake, fail } = machine()
+    fake.add()
+    fake.onCall = ({ command }) => {
+      if (command === 'history' && fake.changes.length > 0) fake.clusterError = expired
+    }
+    const { failure, receipt } = await fail()
+    expect(failure.code).toBe('deploy-failed')
+    expect(failure.message).toMatch(
+      /^Helm reported success, but it could not be confirmed\. The cluster did not accept the credentials.*nothing was rolled back\. Look at `helm history docs -n default`/,
+    )
+    expect(receipt.live).toBeUndefined()
+    expect(fake.changes).toHaveLength(1)
+    expect(clock.nowMs()).toBeLessThan(5 * second)
+  })
+
+  test('after a rollback does not keep an old revision in the output', async () => {
+    const { fake, fail } = machine()
+    fake.add()
+    fake.plan({ readyAfterMs: never, formerPodsStay: false })
+    fake.onCall = ({ command }) => {
+      if (command === 'history' && fake.changes.length === 2) fake.clusterError = expired
+    }
+    const { failure, receipt } = await fail()
+    expect(failure.message).toContain('Rolled back to revision 1.')
+    expect(receipt.live).toBeUndefined()
+  })
+})
+
+test('a cluster that does not answer for a moment is asked again, and the log says so', async () => {
+  const { fake, log, run } = machine()
+  fake.onCall = ({ command }) => {
+    if (command !== 'history') return
+    fake.onCall = undefined
+    fake.failNext('history', 'Error: kubernetes cluster unreachable: connection refused\n')
+  }
+  const { failure } = await run()
+  expect(failure).toBeUndefined()
+  expect(log.lines).toContain(
+    'info: The cluster did not answer `helm history`, and is asked again: kubernetes cluster unreachable: connection refused',
+  )
 })
 
 describe('what was deployed a moment ago is put back', () => {
@@ -640,7 +721,7 @@ describe('an error before anything changed', () => {
     expect(failure.message).toContain('Nothing has changed: revision 1 is still deployed.')
     expect(fake.changes).toHaveLength(1)
     expect(fake.history()).toBe('1 deployed')
-    expect(receipt.after?.revision).toBe(1)
+    expect(receipt.live?.deployed?.revision).toBe(1)
     expect(receipt.reasons).toEqual([])
   })
 
@@ -706,13 +787,53 @@ describe('cancelled', () => {
     expect(failure.message).toBe('Cancelled by SIGINT. Rolled back to revision 1.')
     expect(fake.changes[1]).toBe('rollback docs 1 --namespace default')
     expect(fake.history()).toBe('1 superseded, 2 failed, 3 deployed')
-    expect(receipt.after?.revision).toBe(3)
+    expect(receipt.live?.deployed?.revision).toBe(3)
     expect(clock.nowMs()).toBe(65 * second)
     // All that a runner gives is ten seconds.
     const afterwards = fake.calls.slice(
       fake.calls.findIndex(({ command }) => command === 'rollback'),
     )
-    for (const { maxMs } of afterwards) expect(maxMs).toBeLessThanOrEqual(6 * second)
+    for (const { maxMs } of afterwards) expect(maxMs).toBeLessThanOrEqual(7.5 * second)
+  })
+
+  test('what Helm takes to end is taken from the time to put things back', async () => {
+    const { clock, fake, fail, cancelAfter } = machine()
+    fake.add()
+    fake.plan({ readyAfterMs: never, endsAfterMs: 3 * second })
+    const ended: number[] = []
+    fake.onCall = ({ command, maxMs }) => {
+      if (clock.nowMs() < 15 * second) return
+      expect(['history', 'rollback']).toContain(command)
+      ended.push(clock.nowMs() + maxMs)
+    }
+    cancelAfter(15 * second)
+    await fail()
+    expect(ended).toHaveLength(2)
+    for (const endMs of ended) expect(endMs).toBeLessThanOrEqual(22.5 * second)
+  })
+
+  test('so that Helm has to be killed: what it left half done is put back', async () => {
+    const { fake, fail, cancelAfter } = machine()
+    fake.add()
+    fake.plan({ readyAfterMs: never, isKilled: true })
+    cancelAfter(15 * second)
+    const { failure, receipt } = await fail()
+    expect(failure.message).toBe('Cancelled by SIGINT. Rolled back to revision 1.')
+    expect(fake.history()).toBe('1 superseded, 2 pending-upgrade, 3 deployed')
+    expect(receipt.live?.deployed?.revision).toBe(3)
+  })
+
+  test('when everything was put back already: it is not done twice', async () => {
+    const { fake, fail, cancel } = machine()
+    fake.add()
+    fake.plan({ readyAfterMs: never, formerPodsStay: false })
+    fake.onCall = ({ command }) => {
+      if (command === 'history' && fake.changes.length === 2) cancel()
+    }
+    const { failure, receipt } = await fail()
+    expect(failure.message).toBe('Cancelled by SIGINT. Rolled back to revision 1.')
+    expect(fake.history()).toBe('1 superseded, 2 failed, 3 deployed')
+    expect(receipt.live?.deployed?.revision).toBe(3)
   })
 
   test('in a first install: it is removed without waiting', async () => {
@@ -723,7 +844,7 @@ describe('cancelled', () => {
     expect(failure.code).toBe('cancelled')
     expect(failure.message).toContain('What was installed has been removed again.')
     expect(fake.changes[1]).toBe('uninstall docs --namespace default')
-    expect(receipt.after).toBeUndefined()
+    expect(receipt.live).toEqual({ deployed: undefined })
   })
 
   test('before Helm has recorded anything: nothing is rolled back', async () => {
@@ -768,7 +889,7 @@ describe('cancelled', () => {
     cancelAfter(6 * minute)
     const { failure, receipt } = await fail()
     expect(fake.revisions().at(-1)?.status).toBe('deployed')
-    expect(receipt.after).toBeDefined()
+    expect(receipt.live?.deployed).toBeDefined()
     expect(failure.code).toBe('cancelled')
   })
 

@@ -20,6 +20,8 @@ export interface Deployment {
   readonly furnish?: (workspace: string) => void
   /** Cancels the run when a line of the log holds this text. */
   readonly cancelAt?: string
+  /** Reports the end from outside then, as at the end of the time that a cancelled run has. */
+  readonly isOverAt?: string
   /** What must be true of the run, whatever its transcript looks like. */
   readonly check?: (run: WholeDeployment) => void
 }
@@ -107,6 +109,9 @@ export async function wholeDeployment(scenario: Deployment): Promise<WholeDeploy
   const cancelling = new AbortController()
   const runner = createFakeRunner(inputs, {
     onLine(line) {
+      if (scenario.isOverAt !== undefined && line.includes(scenario.isOverAt)) {
+        action.fail(new Failure('cancelled', 'Cancelled by SIGINT.'))
+      }
       if (scenario.cancelAt !== undefined && line.includes(scenario.cancelAt)) {
         cancelling.abort(new Failure('cancelled', 'Cancelled by SIGINT.'))
       }

@@ -69,6 +69,10 @@ export interface Rollout {
   readonly dropsInput?: boolean
   /** Neither its timeout nor anything else ends it by itself. */
   readonly hangs?: boolean
+  /** It is killed instead of ending by itself, and leaves the release as it is in the middle. */
+  readonly isKilled?: boolean
+  /** From the signal until it has ended. */
+  readonly endsAfterMs?: number
   /** What happens elsewhere as the command begins. */
   readonly meanwhile?: () => void
   /** Those of the chart, as they have ended or not. */
@@ -559,7 +563,10 @@ export class FakeHelm {
       if (endMs === errorMs) throw new HelmExit(`${prefix}${rollout.error ?? ''}`)
       if (endMs < contentMs) throw new HelmExit(`${prefix}${this.#notReady(name, namespace, live)}`)
     } catch (error) {
-      added.status = 'failed' // so does a signal leave it
+      if (rollout.endsAfterMs !== undefined && options.signal.aborted) {
+        await this.#clock.sleep(rollout.endsAfterMs, new AbortController().signal)
+      }
+      if (rollout.isKilled !== true) added.status = 'failed' // so does a signal leave it
       throw error
     }
     supersede(revisions)

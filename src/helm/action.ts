@@ -1,5 +1,6 @@
 /** The Helm action: from its inputs through the story to its outputs. */
 import { type Action, type ActionDependencies, createAction } from '../action.ts'
+import { Failure } from '../errors.ts'
 import type { ObjectStorage } from '../network.ts'
 import { describeLink } from '../link.ts'
 import { emptyReceipt } from '../receipt.ts'
@@ -14,6 +15,7 @@ import type { HelmReleases } from './installation.ts'
 import { helmOutputNames, toHelmOutputs } from './outputs.ts'
 import type { RunCommand } from './process.ts'
 import { emptyHelmReceipt } from './receipt.ts'
+import { lookFirst } from './release.ts'
 import { toHelmSummary } from './summary.ts'
 
 export interface HelmActionDependencies extends ActionDependencies {
@@ -62,6 +64,11 @@ export function createHelmAction(dependencies: HelmActionDependencies): Action {
         },
         receipt,
       )
+    },
+    interrupted(failure) {
+      if (!inputs || !receipt.attempted || receipt.live) return failure
+      const look = lookFirst(inputs, receipt.before?.revision)
+      return new Failure(failure.code, `${failure.message} What it left is not known. ${look}`)
     },
     outputs: (failure) => toHelmOutputs(receipt, failure),
     annotation: (failure) => toAnnotation(failure, receipt.exported),

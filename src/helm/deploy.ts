@@ -7,6 +7,7 @@ import type { ObjectStorage } from '../network.ts'
 import { type SessionDependencies, openSession } from '../session.ts'
 import { clean } from '../text.ts'
 import type { Verifier } from '../verify.ts'
+import { quickMs } from './attempt.ts'
 import { explainCluster } from './explain.ts'
 import type { Within } from './helm.ts'
 import { type Hiding, createHiding } from './hide.ts'
@@ -16,7 +17,7 @@ import { type Archive, prepareLink } from './pod-link.ts'
 import type { HelmReceipt, HelmStep } from './receipt.ts'
 import { type ReleaseState, assertUnlocked, readRelease, wayBackCommand } from './release.ts'
 import { type ResolvedChart, namespaceExists, resolveChart } from './target.ts'
-import { quickMs, upgrade } from './upgrade.ts'
+import { upgrade } from './upgrade.ts'
 import { type Workplace, type WorkplaceDependencies, prepareWorkplace } from './workplace.ts'
 
 export interface DeployDependencies
@@ -104,7 +105,9 @@ async function deployFrom(
   // Once more, since a download and a mirror take their time.
   const before = await lookAtRelease()
   const { deployed } = before
-  const isAsBefore = deployed?.chart.version === early.deployed?.chart.version
+  const isAsBefore =
+    deployed?.chart.version === early.deployed?.chart.version &&
+    deployed?.chart.name === early.deployed?.chart.name
   if (!isAsBefore) chart = await findChart(before)
   const formerValues =
     deployed && (await helm.valuesOf(deployed.revision, within).catch(explainCluster))
@@ -137,7 +140,9 @@ async function deployFrom(
     receipt,
   )
   receipt.liveSinceMs = clock.wallMs()
-  log.info(`Deployed: revision ${receipt.after?.revision ?? ''} of ${release} in ${namespace}`)
+  log.info(
+    `Deployed: revision ${receipt.live?.deployed?.revision ?? ''} of ${release} in ${namespace}`,
+  )
   await warnOfUnusedLink()
   if (verifier) {
     receipt.verified = await timed('verification', () => verifier.after()).catch(tellWayBack)
@@ -154,7 +159,7 @@ async function deployFrom(
 
   /** Helm keeps values that no template reads, so that a wrong key goes through all else. */
   async function warnOfUnusedLink(): Promise<void> {
-    const revision = receipt.after?.revision ?? 0
+    const revision = receipt.live?.deployed?.revision ?? 0
     try {
       if (holdsLink(await helm.manifestOf(revision, within), link)) return
       if (holdsLink(await helm.hooksOf(revision, within), link)) return
@@ -176,7 +181,9 @@ async function deployFrom(
     const { code, message, advice, cause } = error
     if (code !== 'verify-failed' && code !== 'cancelled') throw error
     const stays =
-      code === 'cancelled' ? ` Revision ${receipt.after?.revision ?? ''} stays deployed.` : ''
+      code === 'cancelled'
+        ? ` Revision ${receipt.live?.deployed?.revision ?? ''} stays deployed.`
+        : ''
     const former = receipt.before?.revision
     const warning = former === deployed?.revision ? (warnOfFormerLink() ?? '') : ''
     const does = former === undefined ? 'takes it away' : 'goes back'
@@ -186,8 +193,8 @@ async function deployFrom(
 
   async function lookAtRelease(): Promise<ReleaseState> {
     const state = await readRelease(helm, within).catch(explainCluster)
-    receipt.before = receipt.after = state.deployed
-    receipt.isKnown = true
+    receipt.before = state.deployed
+    receipt.live = { deployed: state.deployed }
     assertUnlocked(state, inputs)
     return state
   }

@@ -5,8 +5,8 @@ import { systemObjectStorage } from '../network.ts'
 import { createHelmAction } from './action.ts'
 import { systemCommand } from './process.ts'
 
-/** Helm ends at once and a rollback without waiting takes less than a second; then the runner still waits. */
-const longestGoodbyeMs = 7_000
+/** Beyond what `upgrade.ts` allows itself, and before the runner kills. */
+const longestGoodbyeMs = 9_000
 
 await enter(
   (dependencies) =>

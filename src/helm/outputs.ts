@@ -16,14 +16,14 @@ export type HelmOutputName = (typeof helmOutputNames)[number]
 
 /** The value of every output, empty where it does not apply. Never the link: the release has it. */
 export function toHelmOutputs(
-  { exported: { jobId, job, delivery }, after, mirrored }: HelmReceipt,
+  { exported: { jobId, job, delivery }, live, mirrored }: HelmReceipt,
   failure: Failure | undefined,
 ): Record<HelmOutputName, string> {
   return {
     jobId: jobId ?? '',
     status: job?.status ?? '',
     pageCount: job?.pageCount?.toString() ?? '',
-    releaseRevision: after?.revision.toString() ?? '',
+    releaseRevision: live?.deployed?.revision.toString() ?? '',
     bundleSha256: mirrored ? (delivery.bundleSha256 ?? '') : '',
     failureCode: failure?.code ?? '',
   }

@@ -10,10 +10,8 @@ export interface HelmReceipt {
   helmVersion: string | undefined
   /** What was deployed before; undefined also when nothing was. */
   before: DeployedRevision | undefined
-  /** What is deployed at the end; undefined when nothing is. */
-  after: DeployedRevision | undefined
-  /** Whether `after` was read, or nobody knows what is deployed. */
-  isKnown: boolean
+  /** What is deployed now; undefined when nobody knows. */
+  live: Live | undefined
   /** Whether Helm was asked to change anything. */
   attempted: boolean
   /** When what is live now was deployed by this run, in epoch milliseconds. */
@@ -29,6 +27,11 @@ export interface HelmReceipt {
   readonly stepMs: Map<HelmStep, number>
 }
 
+/** What is deployed, if anything is. */
+export interface Live {
+  readonly deployed: DeployedRevision | undefined
+}
+
 export type HelmStep = 'mirror' | 'upgrade' | 'readiness' | 'rollback' | 'verification'
 
 export function emptyHelmReceipt(exported: Receipt): HelmReceipt {
@@ -36,8 +39,7 @@ export function emptyHelmReceipt(exported: Receipt): HelmReceipt {
     exported,
     helmVersion: undefined,
     before: undefined,
-    after: undefined,
-    isKnown: false,
+    live: undefined,
     attempted: false,
     liveSinceMs: undefined,
     putBack: undefined,

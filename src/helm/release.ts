@@ -21,6 +21,7 @@ export interface DeployedRevision {
 export interface ReleasePlace {
   readonly release: string
   readonly namespace: string
+  readonly kubeContext?: string | undefined
 }
 
 /** Reads what there is of a release. */
@@ -29,10 +30,15 @@ export async function readRelease(helm: Helm, within: Within): Promise<ReleaseSt
   if (!status) return { newestRevision: 0, deployed: undefined, pending: undefined }
   const { revision, status: word, lastDeployed } = status
   const since = clean(lastDeployed, 60)
-  const pending = word.startsWith('pending-')
+  const pending = isPending(word)
     ? `revision ${revision} is ${clean(word, 40)} since ${since}`
     : undefined
   return { newestRevision: revision, deployed: await readDeployed(helm, within), pending }
+}
+
+/** Whether an operation has begun and not ended, by the status of a revision: Helm then begins no other. */
+export function isPending(status: string): boolean {
+  return status.startsWith('pending-') || status === 'uninstalling'
 }
 
 /** @throws Failure `release-locked` when an operation has begun and not ended, with the command that frees it */
@@ -66,11 +72,30 @@ export function lockedRelease(
 }
 
 /** The command that goes back to a revision; without one, the command that takes the release away. */
-export function wayBackCommand(
-  { release, namespace }: ReleasePlace,
-  revision: number | undefined,
-): string {
+export function wayBackCommand(place: ReleasePlace, revision: number | undefined): string {
   return revision === undefined
-    ? `helm uninstall ${release} -n ${namespace}`
-    : `helm rollback ${release} ${revision} -n ${namespace} --wait`
+    ? `helm uninstall ${at(place)}`
+    : `helm rollback ${at(place, revision)} --wait`
+}
+
+/** The command that shows what there is. */
+export function historyCommand(place: ReleasePlace): string {
+  return `helm history ${at(place)}`
+}
+
+/** What to do when nobody knows what was left. */
+export function lookFirst(place: ReleasePlace, revision: number | undefined): string {
+  return `Look at \`${historyCommand(place)}\`; \`${wayBackCommand(place, revision)}\` goes back.`
+}
+
+function at({ release, namespace, kubeContext }: ReleasePlace, revision?: number): string {
+  const context = kubeContext === undefined ? [] : ['--kube-context', quoted(kubeContext)]
+  return [release, ...(revision === undefined ? [] : [revision]), '-n', namespace, ...context].join(
+    ' ',
+  )
+}
+
+/** For a shell. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }

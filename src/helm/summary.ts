@@ -6,7 +6,7 @@ import { duration, exportTable, failureBlock, twoColumns } from '../summary.ts'
 import { escapeMarkdown } from '../text.ts'
 import { formatUtc } from '../units.ts'
 import type { HelmInputs } from './inputs.ts'
-import type { HelmReceipt, HelmStep } from './receipt.ts'
+import type { HelmReceipt, HelmStep, Live } from './receipt.ts'
 import { type DeployedRevision, wayBackCommand } from './release.ts'
 
 export interface HelmSummaryFacts extends RunTimes {
@@ -48,11 +48,11 @@ function heading({ inputs, failure }: HelmSummaryFacts): string {
 function table(facts: HelmSummaryFacts): string | undefined {
   const { inputs, receipt, durationMs } = facts
   if (!inputs) return undefined
-  const { before, after, isKnown, verified, helmVersion, stepMs } = receipt
-  const changed = after?.revision !== before?.revision
+  const { before, live, verified, helmVersion, stepMs } = receipt
+  const changed = live !== undefined && live.deployed?.revision !== before?.revision
   return twoColumns([
-    ['Live now', isKnown ? live(receipt) : receipt.attempted ? 'could not be read' : ''],
-    ['Before', isKnown && changed ? (before ? revision(before) : 'nothing') : ''],
+    ['Live now', live ? liveNow(live, receipt) : receipt.attempted ? 'could not be read' : ''],
+    ['Before', changed ? (before ? revision(before) : 'nothing') : ''],
     ['Way back', wayBack(facts)],
     ['Link', lifeOfLink(facts)],
     ['Mirror', receipt.mirrored && mirror(receipt.mirrored)],
@@ -66,12 +66,12 @@ function table(facts: HelmSummaryFacts): string | undefined {
   ])
 }
 
-function live({ after, putBack, liveSinceMs }: HelmReceipt): string {
-  if (!after) return 'nothing'
+function liveNow({ deployed }: Live, { putBack, liveSinceMs }: HelmReceipt): string {
+  if (!deployed) return 'nothing'
   const origin = putBack === undefined ? '' : ` (revision ${putBack} put back)`
-  const sinceMs = liveSinceMs ?? Date.parse(after.updated)
+  const sinceMs = liveSinceMs ?? Date.parse(deployed.updated)
   const since = Number.isNaN(sinceMs) ? '' : `, since ${formatUtc(sinceMs)}`
-  return `**${revision(after)}**${origin}${since}`
+  return `**${revision(deployed)}**${origin}${since}`
 }
 
 function revision({ revision: number, chart }: DeployedRevision): string {

@@ -1,0 +1,286 @@
+/** Taking an upgrade back: the reasons are read first, then the former revision is put back, and all of it is told. */
+import { Failure, toFailure } from '../errors.ts'
+import { askPersistently } from './ask.ts'
+import {
+  type Attempt,
+  type UpgradeDependencies,
+  graceMs,
+  notReadyAdvice,
+  quickMs,
+  readingMs,
+} from './attempt.ts'
+import { clusterCause } from './explain.ts'
+import { HelmError, type Revision, type Within } from './helm.ts'
+import { readReasons } from './reasons.ts'
+import type { HelmReceipt, Live } from './receipt.ts'
+import {
+  assertUnlocked,
+  historyCommand,
+  isPending,
+  lockedRelease,
+  lookFirst,
+  readDeployed,
+  readRelease,
+  wayBackCommand,
+} from './release.ts'
+import type { Watch } from './watch.ts'
+import { mayBeOurs, planWayBack } from './way-back.ts'
+
+export interface UndoDependencies extends UpgradeDependencies {
+  readonly watch: Watch
+}
+
+/** What the way back has come to. */
+interface Undone {
+  readonly told: string
+  /** What is deployed then, when that follows without asking. */
+  readonly live?: Live
+}
+
+/** Said by a Helm that has made nothing. */
+const lockedByAnother =
+  /another operation \(install\/upgrade\/rollback\) is in progress|release: already exists|cannot re-use a name that is still in use/
+
+/** Reads the reasons, puts things back, and gives the failure that tells of all of it; never rejects. */
+export async function undo(
+  error: unknown,
+  attempt: Attempt,
+  dependencies: UndoDependencies,
+  receipt: HelmReceipt,
+): Promise<Failure> {
+  const { helm, hiding, clock, log, signal, timed, watch } = dependencies
+  const { request, what, ours, goodbye } = attempt
+  const { release, before, helmTimeoutMs } = request
+  /** What was done, once that is over. */
+  let undone: string | undefined
+
+  const isCancelled = () => signal.aborted
+  if (!isCancelled()) {
+    const failure = await takeBack().catch(toFailure)
+    if (!isCancelled()) return failure
+  }
+  // Also in the middle of a rollback. Helm has ended, since it is always waited for.
+  const { message } = signal.reason as Failure
+  return new Failure('cancelled', `${message} ${await takeBackAtOnce()}`)
+
+  async function takeBack(): Promise<Failure> {
+    const within = { signal, maxMs: quickMs }
+    const isRace = error instanceof HelmError && lockedByAnother.test(error.raw)
+    let isRead = false
+    try {
+      const history = await persistently(() => helm.history(within))
+      if (!isRace) await claim(history, within)
+      isRead = true
+      if (ours.size > 0) receipt.reasons = await readReasons(dependencies, within)
+      if (receipt.reasons.length > 0) log.details('What the cluster says', receipt.reasons)
+      const waiting = { signal, maxMs: helmTimeoutMs + graceMs }
+      undone = (await goBack(history, helmTimeoutMs, waiting)).told
+    } catch (unread) {
+      signal.throwIfAborted()
+      logUnread(unread)
+      undone = `What it left could not be read, so nothing was rolled back. ${look()}`
+    }
+    await readLive(within)
+    if (isRace) return tellRace(undone, within)
+    if (attempt.helmHasSucceeded && !isRead) return tellUnconfirmed(undone)
+    return tellFailure(undone)
+  }
+
+  /** Without waiting for anything, and with as few questions as can be: each may take a login of a second. */
+  async function takeBackAtOnce(): Promise<string> {
+    const timeUp = new AbortController()
+    const stopTimer = clock.timer(goodbye.remainingMs(), () => {
+      timeUp.abort(new Failure('timeout', 'There was no time left to put the release back.'))
+    })
+    const within = {
+      signal: timeUp.signal,
+      get maxMs() {
+        return goodbye.remainingMs()
+      },
+    }
+    try {
+      if (undone !== undefined) {
+        await readLive(within)
+        return undone
+      }
+      receipt.live = undefined
+      const history = await helm.history(within)
+      await claim(history, within)
+      const { told, live } = await goBack(history, undefined, within)
+      if (live) receipt.live = live
+      else await readLive(within)
+      return told
+    } catch (unread) {
+      logUnread(unread)
+      return `What it left could not be read. ${look()}`
+    } finally {
+      stopTimer()
+    }
+  }
+
+  /** Notes that the newest revision is ours, when it is. */
+  async function claim([newest]: readonly Revision[], within: Within): Promise<void> {
+    if (!newest || !mayBeOurs(newest, attempt)) return
+    // A cancelled run has no time for a question that has one answer: its own number, and marked as failed.
+    const isCertain =
+      signal.aborted && newest.status === 'failed' && newest.revision === before.newestRevision + 1
+    if (isCertain || (await holdsOurs(newest.revision, within))) ours.add(newest.revision)
+  }
+
+  async function holdsOurs(revision: number, within: Within): Promise<boolean> {
+    const ask = () => helm.valuesOf(revision, within)
+    const values = await (signal.aborted ? ask() : persistently(ask))
+    return request.valuesProblem(values) === undefined
+  }
+
+  function persistently<T>(ask: () => Promise<T>): Promise<T> {
+    return askPersistently(ask, clock.nowMs() + readingMs, dependencies)
+  }
+
+  /**
+   * Goes back to what was deployed before our revision, and tells what came of it.
+   *
+   * @param waitMs how long Helm waits for the former pods; undefined not to wait at all
+   * @throws the reason of the signal
+   */
+  async function goBack(
+    history: readonly Revision[],
+    waitMs: number | undefined,
+    within: Within,
+  ): Promise<Undone> {
+    const way = planWayBack(history, attempt)
+    switch (way.kind) {
+      case 'unchanged': {
+        const still = before.deployed
+          ? `: revision ${before.deployed.revision} is still deployed`
+          : ''
+        return { told: `Nothing has changed${still}.`, live: { deployed: before.deployed } }
+      }
+      case 'foreign':
+        return {
+          told: `Revision ${way.newest.revision} may be of another run, so nothing was rolled back. Look at \`${historyCommand(request)}\`.`,
+        }
+      case 'leave': {
+        const locked = isPending(way.newest.status)
+          ? ` It is locked; \`${wayBackCommand(request, undefined)}\` frees it.`
+          : ''
+        return {
+          told: `The release was not deployed before, so there is nothing to roll back to; it is left as it is.${locked}`,
+        }
+      }
+      case 'uninstall': {
+        log.info('Removing what was installed')
+        const problem = await carryOut((patienceMs) => helm.uninstall(patienceMs, within))
+        if (problem !== undefined) return { told: failed(undefined, problem) }
+        return { told: 'What was installed has been removed again.', live: { deployed: undefined } }
+      }
+      case 'rollback': {
+        const { to, newest } = way
+        log.info(`Rolling back to revision ${to}`)
+        const revision = newest.revision + 1
+        ours.add(revision) // what Helm makes of a rollback
+        const isFormer = to === before.deployed?.revision
+        const warning = (isFormer && request.rollbackWarning()) || ''
+        const problem = await carryOut((patienceMs) => helm.rollback(to, patienceMs, within))
+        if (problem !== undefined) return { told: `${failed(to, problem)} ${warning}`.trim() }
+        receipt.putBack = to
+        const told = `Rolled back to revision ${to}. ${warning}`.trim()
+        if (!isFormer) return { told }
+        const updated = new Date(clock.wallMs()).toISOString()
+        return { told, live: { deployed: { ...before.deployed, revision, updated } } }
+      }
+    }
+
+    /** Returns what Helm said when it could not, or nothing. */
+    async function carryOut(
+      work: (patienceMs: number | undefined) => Promise<void>,
+    ): Promise<string | undefined> {
+      try {
+        await timed('rollback', () => patiently(waitMs, work))
+        return undefined
+      } catch (problem) {
+        if (waitMs !== undefined) signal.throwIfAborted()
+        return problem instanceof HelmError ? ` Helm said: "${problem.said}".` : ''
+      }
+    }
+
+    function failed(revision: number | undefined, problem: string): string {
+      const command = wayBackCommand(request, revision)
+      return `Putting it back failed as well; try \`${command}\`.${problem}`
+    }
+  }
+
+  /** An account that may not watch cannot wait either, on Helm 4; without waiting it can go back. */
+  async function patiently(
+    waitMs: number | undefined,
+    work: (waitMs: number | undefined) => Promise<void>,
+  ): Promise<void> {
+    if (waitMs === undefined) return work(undefined)
+    try {
+      await watch.during(() => work(waitMs))
+    } catch (failed) {
+      const mayNotWatch = failed instanceof HelmError && /cannot watch resource/i.test(failed.raw)
+      if (!mayNotWatch) throw failed
+      // Helm may have done all but the waiting.
+      await work(undefined).catch((later: unknown) => {
+        if (!(later instanceof HelmError) || !/not found/.test(later.raw)) throw later
+      })
+    }
+  }
+
+  async function readLive(within: Within): Promise<void> {
+    receipt.live = undefined
+    try {
+      receipt.live = { deployed: await readDeployed(helm, within) }
+    } catch (unread) {
+      logUnread(unread)
+    }
+  }
+
+  function look(): string {
+    return lookFirst(request, before.deployed?.revision)
+  }
+
+  function logUnread(unread: unknown): void {
+    log.debug(hiding.tell(Error.isError(unread) ? unread.message : String(unread)))
+  }
+
+  /** Helm's word stands against nothing: the cluster does not say what is deployed. */
+  function tellUnconfirmed(done: string): Failure {
+    const { message, advice } = toFailure(error)
+    const told = `Helm reported success, but it could not be confirmed. ${message} ${done}`
+    return new Failure('deploy-failed', told, { advice, cause: error })
+  }
+
+  async function tellRace(done: string, within: Within): Promise<Failure> {
+    const race = `Another operation on release ${release} began at the same moment.`
+    try {
+      assertUnlocked(await readRelease(helm, within), request)
+    } catch (locked) {
+      if (locked instanceof Failure && locked.code === 'release-locked') {
+        const { message, advice } = locked
+        return new Failure('release-locked', `${race} ${message} ${done}`, { advice, cause: error })
+      }
+      logUnread(locked)
+      return lockedRelease(`${race} ${done}`, request, before.deployed)
+    }
+    const advice = 'Look at what is deployed now; run this step again if it is not what you want.'
+    return new Failure('release-locked', `${race} ${done}`, { advice })
+  }
+
+  function tellFailure(done: string): Failure {
+    const items = receipt.reasons.map((reason) => `\n- ${reason}`).join('')
+    // Whether the cluster has seen anything of it.
+    const isChanged = ours.size > 0
+    if (!(error instanceof HelmError)) {
+      const { code, message, advice } = toFailure(error)
+      const told = isChanged && code !== 'internal' ? 'deploy-failed' : code
+      return new Failure(told, `${message} ${done}${items}`, { advice, cause: error })
+    }
+    const cause = clusterCause(error)
+    const code = isChanged ? 'deploy-failed' : (cause?.code ?? 'deploy-failed')
+    const said = `The ${what} of ${release} failed. Helm said: "${error.said}". ${done}${items}`
+    const advice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined)
+    return new Failure(code, said, { advice, cause: error })
+  }
+}

@@ -2,39 +2,11 @@
 import { describe, expect, test } from '@jest/globals'
 import { load } from 'js-yaml'
 import { toChartValues } from '../../src/chart-values.ts'
-import { expiredLinkOf, holdsLink, labelOf, valuesProblem } from '../../src/helm/own-values.ts'
+import { ownValuesOf, valuesProblem } from '../../src/helm/own-values.ts'
 
 const link =
   'https://s.test/a.tar.gz?X-Amz-Date=20261120T120000Z&X-Amz-Expires=3600&X-Amz-Signature=a%2Cb&x=1,2{3}'
 const atMs = (time: string) => Date.parse(`2026-11-20T${time}Z`)
-
-describe('what a chart has rendered holds the link', () => {
-  const escaped = link.replaceAll('&', '\\u0026')
-  const base64 = (text: string) => Buffer.from(text).toString('base64')
-  test.each([
-    ['in plain', `stringData:\n  url: ${link}\n`],
-    ['as JSON of Go', `args: ["--url", "${escaped}"]`],
-    ['in base64', `data:\n  url: "${base64(link)}"\n`],
-    ['in a file in base64', `data:\n  .env: ${base64(`TITLE="Docs"\nURL='${link}'\n`)}\n`],
-    ['taken apart', 'host: s.test\npath: /a.tar.gz\nquery: X-Amz-Date=20261120T120000Z'],
-  ])('%s', (_where, rendered) => {
-    expect(holdsLink(rendered, link)).toBe(true)
-  })
-
-  test.each([
-    ['nothing', ''],
-    ['another link', `url: ${link.replace('a.tar.gz', 'b.tar.gz')}`],
-    ['other data', `data:\n  url: ${base64(link.replace('a.tar.gz', 'b.tar.gz'))}\n`],
-  ])('not when it is %s', (_what, rendered) => {
-    expect(holdsLink(rendered, link)).toBe(false)
-  })
-
-  test('also when its path has characters that a URL escapes', () => {
-    const encoded = 'https://s.test/sites/h%C3%A9%20b.tar.gz?X-Amz-Signature=a'
-    expect(holdsLink('path: "/sites/hé b.tar.gz"', encoded)).toBe(true)
-    expect(holdsLink(`url: ${encoded}`, encoded)).toBe(true)
-  })
-})
 
 describe('are ours', () => {
   const problem = (values: unknown, key = 'staticExport', version?: string) =>
@@ -87,30 +59,30 @@ describe('are ours', () => {
   })
 })
 
-describe('the label of a revision', () => {
+describe('a label of a revision', () => {
   test.each([
-    [{ docs: { staticExport: { version: '1.10' } } }, '1.10'],
-    [{ docs: { staticExport: { version: 7 } } }, 7],
-    [{ docs: { staticExport: { version: '' } } }, ''], // was given, and would stay
-    [{ docs: { staticExport: { version: null } } }, undefined], // was taken away
-    [{ docs: { staticExport: {} } }, undefined],
-    [{ docs: null }, undefined],
-    [{ staticExport: { version: '1.10' } }, undefined],
-    [null, undefined],
-    [undefined, undefined],
-  ])('in %j is %j', (values, label) => {
-    expect(labelOf(values, 'docs.staticExport')).toBe(label)
+    [{ docs: { staticExport: { version: '1.10' } } }, true],
+    [{ docs: { staticExport: { version: 7 } } }, true],
+    [{ docs: { staticExport: { version: '' } } }, true], // was given, and would stay
+    [{ docs: { staticExport: { version: null } } }, false], // was taken away
+    [{ docs: { staticExport: {} } }, false],
+    [{ docs: null }, false],
+    [{ staticExport: { version: '1.10' } }, false],
+    [null, false],
+    [undefined, false],
+  ])('in %j: %j', (values, label) => {
+    expect(ownValuesOf(values, 'docs.staticExport').hasLabel).toBe(label)
   })
 
   test('is not found on what every object has', () => {
-    expect(labelOf({}, 'constructor.prototype')).toBeUndefined()
-    expect(labelOf({ staticExport: 'text' }, 'staticExport.length')).toBeUndefined()
+    expect(ownValuesOf({}, 'constructor.prototype').hasLabel).toBe(false)
+    expect(ownValuesOf({ staticExport: 'text' }, 'staticExport.length').hasLabel).toBe(false)
   })
 })
 
 describe('the link of a revision', () => {
   const expired = (bundleUrl: unknown, nowMs: number) =>
-    expiredLinkOf({ staticExport: { bundleUrl } }, 'staticExport', nowMs)
+    ownValuesOf({ staticExport: { bundleUrl } }, 'staticExport').expiry(nowMs)
 
   test('works for as long as its signature says', () => {
     expect(expired(link, atMs('12:59:59'))).toBeUndefined()

@@ -5,18 +5,18 @@ import { Failure } from '../errors.ts'
 import { secretsOf } from '../link.ts'
 import type { ObjectStorage } from '../network.ts'
 import { type SessionDependencies, openSession } from '../session.ts'
-import { clean } from '../text.ts'
 import type { Verifier } from '../verify.ts'
 import { quickMs } from './attempt.ts'
 import { explainCluster } from './explain.ts'
 import type { Within } from './helm.ts'
 import { type Hiding, createHiding } from './hide.ts'
 import type { HelmInputs } from './inputs.ts'
-import { expiredLinkOf, holdsLink, labelOf, linkOf, valuesProblem } from './own-values.ts'
+import { type OwnValues, ownValuesOf, valuesProblem } from './own-values.ts'
+import { lookAtRelease, makePlan, renewPlan } from './plan.ts'
 import { type Archive, prepareLink } from './pod-link.ts'
 import type { HelmReceipt, HelmStep } from './receipt.ts'
-import { type ReleaseState, assertUnlocked, readRelease, wayBackCommand } from './release.ts'
-import { type ResolvedChart, namespaceExists, resolveChart } from './target.ts'
+import { type DeployedRevision, wayBackCommand } from './release.ts'
+import { warnOfUnusedLink } from './rendered.ts'
 import { upgrade } from './upgrade.ts'
 import { type Workplace, type WorkplaceDependencies, prepareWorkplace } from './workplace.ts'
 
@@ -26,9 +26,6 @@ export interface DeployDependencies
   /** Called first of all: the job id must survive whatever comes next. */
   readonly onJobId: (jobId: string) => void
 }
-
-/** A chart is a download. */
-const chartMs = 45_000
 
 /**
  * Deploys the export and notes in the receipt what it learns, so that a failure leaves it filled as far as the
@@ -71,13 +68,14 @@ async function deployFrom(
   const { release, namespace, jobId, valuesKey } = inputs
   const { helm, directory } = workplace
   const within: Within = { signal, maxMs: quickMs }
+  const looking = {
+    ...dependencies,
+    ...{ helm, inputs, workplace, receipt, temporaryDirectory: directory },
+  }
 
   // What is wrong with the mirror, the release or the chart is told before anybody waits for an export.
   const links = await prepareLink(inputs, { ...dependencies, directory, timed })
-  const early = await lookAtRelease()
-  let chart = await findChart(early)
-  tellPlan(early)
-  if (early.newestRevision === 0 && !inputs.createNamespace) await assertNamespace()
+  const early = await makePlan(looking)
 
   const session = openSession(
     { ...inputs, pollIntervalMs: undefined, maskBundleUrl: true },
@@ -94,7 +92,7 @@ async function deployFrom(
   try {
     log.info(`Attached to export job ${jobId}`)
     await session.waitForEnd(jobId, undefined)
-    await lookAtRelease() // nothing is minted for a release that was locked while we waited
+    await lookAtRelease(looking) // nothing is minted for a release that was locked while we waited
     archive = await links.prepare(session, receipt)
   } finally {
     await session.close()
@@ -102,30 +100,15 @@ async function deployFrom(
 
   const verifier = await prepareVerifier(archive)
   await verifier?.before()
-  // Once more, since a download and a mirror take their time.
-  const before = await lookAtRelease()
-  const { deployed } = before
-  const isAsBefore =
-    deployed?.chart.version === early.deployed?.chart.version &&
-    deployed?.chart.name === early.deployed?.chart.name
-  if (!isAsBefore) chart = await findChart(before)
-  const formerValues =
-    deployed && (await helm.valuesOf(deployed.revision, within).catch(explainCluster))
-  const formerLink = linkOf(formerValues, valuesKey)
-  // It may still work, and pods may quote it.
-  if (formerLink) for (const secret of secretsOf(formerLink)) hiding.add(secret)
-  const expiry = formerLinkExpiry()
-  if (deployed && expiry !== undefined) {
-    log.warning(
-      `The link of revision ${deployed.revision}, which is deployed now, ${expiry}. Going back to it would start pods that cannot fetch their site; with a mirror (\`mirror-bucket\`) they could.`,
-    )
-  }
-  const version = inputs.version ?? (dropsLabel(formerValues) ? null : undefined)
+  const { before, chart } = await renewPlan(early, looking)
+  const former = await readFormer(before.deployed)
+  const version = inputs.version ?? (dropsLabel() ? null : undefined)
   const link = await links.settle(session, receipt)
   await upgrade(
     {
       release,
       namespace,
+      kubeContext: inputs.kubeContext,
       before,
       chart: chart.arguments,
       existingValues: inputs.existingValues,
@@ -134,45 +117,43 @@ async function deployFrom(
       createNamespace: inputs.createNamespace,
       helmTimeoutMs: inputs.helmTimeoutMs,
       valuesProblem: (values) => valuesProblem(values, valuesKey, link, inputs.version),
-      rollbackWarning: warnOfFormerLink,
+      rollbackWarning,
     },
     { ...dependencies, helm, hiding, startedMs, timed, temporaryDirectory: directory },
     receipt,
   )
   receipt.liveSinceMs = clock.wallMs()
-  log.info(
-    `Deployed: revision ${receipt.live?.deployed?.revision ?? ''} of ${release} in ${namespace}`,
-  )
-  await warnOfUnusedLink()
+  const revision = receipt.live?.deployed?.revision ?? 0
+  log.info(`Deployed: revision ${revision} of ${release} in ${namespace}`)
+  await warnOfUnusedLink({ revision, link, valuesKey }, { ...dependencies, helm, hiding }, within)
   if (verifier) {
     receipt.verified = await timed('verification', () => verifier.after()).catch(tellWayBack)
   }
 
-  function warnOfFormerLink(): string | undefined {
-    const expiry = formerLinkExpiry()
+  /** What the revision that is deployed was given; warns when the way back to it would not work. */
+  async function readFormer(deployed: DeployedRevision | undefined): Promise<OwnValues> {
+    const values =
+      deployed && (await helm.valuesOf(deployed.revision, within).catch(explainCluster))
+    const own = ownValuesOf(values, valuesKey)
+    // Its link may still work, and pods may quote it.
+    if (own.link) for (const secret of secretsOf(own.link)) hiding.add(secret)
+    const expiry = own.expiry(session.client.serverWallMs())
+    if (deployed && expiry !== undefined) {
+      log.warning(
+        `The link of revision ${deployed.revision}, which is deployed now, ${expiry}. Going back to it would start pods that cannot fetch their site; with a mirror (\`mirror-bucket\`) they could.`,
+      )
+    }
+    return own
+  }
+
+  function rollbackWarning(): string | undefined {
+    const expiry = former.expiry(session.client.serverWallMs())
     return expiry && `Its link ${expiry}: pods that start now cannot fetch it.`
   }
 
-  function formerLinkExpiry(): string | undefined {
-    return expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs())
-  }
-
-  /** Helm keeps values that no template reads, so that a wrong key goes through all else. */
-  async function warnOfUnusedLink(): Promise<void> {
-    const revision = receipt.live?.deployed?.revision ?? 0
-    try {
-      if (holdsLink(await helm.manifestOf(revision, within), link)) return
-      if (holdsLink(await helm.hooksOf(revision, within), link)) return
-    } catch (error) {
-      // It must not turn what is deployed into a failure.
-      log.debug(
-        Error.isError(error) ? hiding.tell(error.message) : 'The manifest could not be read.',
-      )
-      return
-    }
-    log.warning(
-      `Nothing that the chart has rendered holds the link: does it read ${valuesKey}.bundleUrl? If not, check \`values-key\`.`,
-    )
+  /** A label that no longer belongs to what is deployed would stay with the values that are kept. */
+  function dropsLabel(): boolean {
+    return inputs.existingValues === 'keep' && !inputs.callerValues.setsVersion && former.hasLabel
   }
 
   /** What cannot be verified stays deployed: the page may be slow to change, and the way back is the user's. */
@@ -180,64 +161,12 @@ async function deployFrom(
     if (!(error instanceof Failure)) throw error
     const { code, message, advice, cause } = error
     if (code !== 'verify-failed' && code !== 'cancelled') throw error
-    const stays =
-      code === 'cancelled'
-        ? ` Revision ${receipt.live?.deployed?.revision ?? ''} stays deployed.`
-        : ''
-    const former = receipt.before?.revision
-    const warning = former === deployed?.revision ? (warnOfFormerLink() ?? '') : ''
-    const does = former === undefined ? 'takes it away' : 'goes back'
-    const back = `\`${wayBackCommand(inputs, former)}\` ${does}. ${warning}`
+    const stays = code === 'cancelled' ? ` Revision ${revision} stays deployed.` : ''
+    const to = receipt.before?.revision
+    const does = to === undefined ? 'takes it away' : 'goes back'
+    const warning = to === before.deployed?.revision ? (rollbackWarning() ?? '') : ''
+    const back = `\`${wayBackCommand(inputs, to)}\` ${does}. ${warning}`
     throw new Failure(code, `${message}${stays}`, { advice: `${advice} ${back.trim()}`, cause })
-  }
-
-  async function lookAtRelease(): Promise<ReleaseState> {
-    const state = await readRelease(helm, within).catch(explainCluster)
-    receipt.before = state.deployed
-    receipt.live = { deployed: state.deployed }
-    assertUnlocked(state, inputs)
-    return state
-  }
-
-  /** Else Helm would say it after the export. An account that may not look goes on, and Helm says it then. */
-  async function assertNamespace(): Promise<void> {
-    const { disk } = dependencies
-    const exists = await namespaceExists(
-      namespace,
-      { helm, disk, temporaryDirectory: directory },
-      within,
-    )
-    if (exists !== false) return
-    throw new Failure('config', `The namespace ${namespace} does not exist.`, {
-      advice: 'Check `namespace`, create it, or set `create-namespace: true`.',
-    })
-  }
-
-  function findChart({ deployed: current }: ReleaseState): Promise<ResolvedChart> {
-    const chartWithin = { signal, maxMs: chartMs }
-    return resolveChart(helm, workplace.chart, inputs.chartVersion, current, chartWithin)
-  }
-
-  function tellPlan({ deployed: current, newestRevision }: ReleaseState): void {
-    const never = newestRevision === 0 ? 'not installed yet' : 'never deployed'
-    const state = current ? `revision ${current.revision} is deployed` : never
-    log.info(`Release ${release} in ${namespace}: ${state}`)
-    const { name, version } = chart.identity
-    const was = current?.chart.version
-    const change = was === version ? ' (as deployed)' : was && ` (was ${clean(was, 80)})`
-    log.info(`Chart ${clean(name, 80)} ${clean(version, 80)}${change ?? ''}`)
-    if (!current) return
-    log.info(
-      inputs.existingValues === 'keep'
-        ? 'Values of the release: kept, below those of this run'
-        : 'Values of the release: forgotten, only those of this run count',
-    )
-  }
-
-  /** A label that no longer belongs to what is deployed would stay with the values that are kept. */
-  function dropsLabel(former: unknown): boolean {
-    const keeps = inputs.existingValues === 'keep' && !inputs.callerValues.setsVersion
-    return keeps && labelOf(former, valuesKey) !== undefined
   }
 
   async function prepareVerifier(downloaded: Archive | undefined): Promise<Verifier | undefined> {

@@ -6,6 +6,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import path from 'node:path'
 import { after, describe } from 'node:test'
 import { dump, load } from 'js-yaml'
+import type { WorkflowResult } from './act/run-workflow.ts'
 import { freePorts } from './parts/ready.ts'
 import {
   type DeployOptions,
@@ -38,7 +39,9 @@ async function settingsInCluster(scene: Scene): Promise<Readonly<Record<string, 
   return (await stage.cluster.client.get<{ data: Record<string, string> }>(map)).data
 }
 
-function warningsOf(lines: readonly { command?: string; text: string }[]): string[] {
+/** What the deployment warned of. */
+function warningsOf(result: WorkflowResult): string[] {
+  const { lines } = result.step('Deploy')
   return lines.flatMap(({ command, text }) => (command === 'warning' ? [text] : []))
 }
 
@@ -93,6 +96,23 @@ const refusals: Readonly<Record<string, Refusal>> = {
     code: 'config',
     says: /`chart` \(".\/charts\/docs"\) does not exist/,
   },
+  'a chart without the charts that it depends on': {
+    options: {
+      inputs: { chart: './site' },
+      files: {
+        'site/Chart.yaml': dump({
+          apiVersion: 'v2',
+          name: 'docs',
+          version: '1.0.0',
+          dependencies: [
+            { name: 'search', version: '1.x.x', repository: 'https://charts.example.com' },
+          ],
+        }),
+      },
+    },
+    code: 'config',
+    says: /lacks charts that it depends on[^]*\bsearch\b[^]*`helm dependency build`/,
+  },
   'a kubeconfig that is none': {
     options: { secrets: { KUBECONFIG: 'the wrong secret' }, hidden: ['the wrong secret'] },
     code: 'config',
@@ -102,6 +122,11 @@ const refusals: Readonly<Record<string, Refusal>> = {
     options: { helm: oldHelm },
     code: 'config',
     says: /is 3\.13\.3, too old; 3\.14 or newer, or 4, is needed[^]*`helm-version`/,
+  },
+  'a storage of releases that Helm does not know': {
+    options: { environment: { HELM_DRIVER: 'nope' } },
+    code: 'config',
+    says: /It said: ".*unknown driver .*nope/,
   },
   'a cluster that is down': {
     options: {
@@ -144,6 +169,7 @@ void describe('Values', { concurrency: 3 }, () => {
       await scene.install({ settings, replicaCount: 3 })
       using first = await scene.deploy({ inputs: { version: '1.10' } })
       assert.equal(first.exitCode, 0, first.log)
+      assert.deepEqual(warningsOf(first), [])
       const link = await scene.link()
       assert.deepEqual(await scene.values(), {
         settings,
@@ -189,9 +215,21 @@ void describe('Values', { concurrency: 3 }, () => {
       assert.equal(result.exitCode, 0, result.log)
       await scene.expectServed(result.outputs.get('jobId') ?? '')
       assert.equal((await scene.values())['replicaCount'], 3)
-      const warnings = warningsOf(result.step('Deploy').lines).join('\n')
+      const warnings = warningsOf(result).join('\n')
       assert.match(warnings, /a, b\.yaml.*staticExport\.bundleUrl/)
       assert.match(warnings, /`values` sets staticExport\.bundleUrl/)
+    })
+
+    scenario('A key that the chart does not read: the log warns of it', async () => {
+      await using scene = await stage.scene(helm)
+      using result = await scene.deploy({ inputs: { 'values-key': 'site' } })
+      assert.equal(result.exitCode, 0, result.log)
+      assert.equal(result.outputs.get('releaseRevision'), '1')
+      const [warning = '', ...more] = warningsOf(result)
+      assert.deepEqual(more, [])
+      assert.match(warning, /^Nothing that the chart has rendered holds the link: .*`values-key`/)
+      assert.match(warning, /\bsite\.bundleUrl\b/)
+      assert.equal((await scene.ready()).spec.template.spec.initContainers, undefined)
     })
 
     scenario('Values from standard input are refused before anything is asked', async () => {
@@ -242,7 +280,7 @@ void describe('Refusals', { concurrency: 3 }, () => {
         assert.equal(errors.length, 1, result.log)
         assert.match(errors.join(), says)
         assert.equal(outputs.get('failureCode'), code)
-        assert.equal(scene.count('bundle'), 0)
+        assert.equal(scene.emulator.requests.length, 1, 'The export was asked for something.')
         assert.ok(result.seconds < 60, `${result.seconds} s`)
         assert.deepEqual(await state(scene), before)
       })

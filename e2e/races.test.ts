@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, describe } from 'node:test'
 import type { WorkflowResult } from './act/run-workflow.ts'
+import { cancelWhile } from './support/cancel.ts'
 import { intrude } from './support/intruder.ts'
 import { forEachHelm, nowhere, type Scene, startStage } from './support/scene.ts'
 
@@ -38,6 +39,34 @@ function expectPutBack(result: WorkflowResult, theirs: number, now: number): voi
     assert.match(text, /Unschedulable/)
     assert.match(text, new RegExp(`Rolled back to revision ${theirs}\\.`))
   }
+}
+
+/** Ours is in, and its summary goes back to what the other run has deployed. */
+async function expectBothIn(
+  scene: Scene,
+  result: WorkflowResult,
+  theirs: number,
+  now: number,
+): Promise<void> {
+  assert.equal(result.exitCode, 0, result.log)
+  assert.equal(result.outputs.get('failureCode'), '')
+  assert.equal(result.outputs.get('releaseRevision'), String(now))
+  assert.match(result.log, new RegExp(`^Deployed: revision ${now} of docs`, 'm'))
+  const { summary } = result.step('Deploy')
+  assert.match(summary, new RegExp(`Live now.*revision ${now}\\b`))
+  assert.match(summary, new RegExp(`Before.*revision ${theirs}\\b`))
+  assert.match(summary, new RegExp(`Way back.*helm rollback docs ${theirs} -n ${scene.namespace} `))
+  await scene.expectServed(result.outputs.get('jobId') ?? '')
+  assert.deepEqual((await scene.values())['settings'], foreign.settings)
+}
+
+/** Ours was cancelled, and the revision that the other run has deployed is put back. */
+function expectTakenBack(result: WorkflowResult, theirs: number, now: number): void {
+  assert.equal(result.outputs.get('releaseRevision'), String(now))
+  const { errors, summary } = result.step('Deploy')
+  assert.match(errors.join(), new RegExp(`Rolled back to revision ${theirs}\\.`))
+  const live = `Live now.*revision ${now}\\b.*revision ${theirs} put back`
+  assert.match(summary, new RegExp(live))
 }
 
 /** Ours has changed nothing, and says why and what to do. */
@@ -85,16 +114,41 @@ void describe('Races', { concurrency: 3 }, () => {
       await scene.install(former)
       using intruder = intrude(scene, foreign, 'done')
       using result = await scene.deploy({ helm: intruder.helm })
-      assert.equal(result.exitCode, 0, result.log)
-      assert.equal(result.outputs.get('failureCode'), '')
-      assert.equal(result.outputs.get('releaseRevision'), '3')
-      assert.match(result.log, /^Deployed: revision 3 of docs/m)
-      assert.match(result.step('Deploy').summary, /Live now.*revision 3\b/)
+      await expectBothIn(scene, result, 2, 3)
       const history = ['1 superseded', '2 superseded', '3 deployed']
       assert.deepEqual(await scene.history(), history)
-      await scene.expectServed(result.outputs.get('jobId') ?? '')
-      assert.deepEqual((await scene.values())['settings'], foreign.settings)
     })
+
+    scenario('Another run has installed, and ours comes after it: both are in', async () => {
+      await using scene = await stage.scene(helm)
+      using intruder = intrude(scene, foreign, 'done')
+      using result = await scene.deploy({ helm: intruder.helm })
+      await expectBothIn(scene, result, 1, 2)
+      assert.deepEqual(await scene.history(), ['1 superseded', '2 deployed'])
+    })
+
+    scenario('Another run has deployed, and ours is cancelled: theirs is put back', async () => {
+      await using scene = await stage.scene(helm)
+      await scene.install(former)
+      using intruder = intrude(scene, foreign, 'done')
+      using result = await cancelWhile(scene, '3 pending-upgrade', intruder.helm)
+      expectTakenBack(result, 2, 4)
+      const history = ['1 superseded', '2 superseded', '3 failed', '4 deployed']
+      assert.deepEqual(await scene.history(), history)
+      await expectForeign(scene)
+    })
+
+    scenario(
+      'Another run has installed, and ours is cancelled: theirs is not removed',
+      async () => {
+        await using scene = await stage.scene(helm)
+        using intruder = intrude(scene, foreign, 'done')
+        using result = await cancelWhile(scene, '2 pending-upgrade', intruder.helm)
+        expectTakenBack(result, 1, 3)
+        assert.deepEqual(await scene.history(), ['1 superseded', '2 failed', '3 deployed'])
+        await expectForeign(scene)
+      },
+    )
 
     scenario('Another run is at work: ours changes nothing, and says what frees it', async () => {
       await using scene = await stage.scene(helm)

@@ -1,12 +1,14 @@
 /** Deployments that succeed, fail and are cancelled: what is then in the cluster, and what the user is told. */
 import assert from 'node:assert/strict'
 import { after, describe } from 'node:test'
-import { type Cancellation, listProcesses } from './act/processes.ts'
-import type { RunningWorkflow } from './act/run-workflow.ts'
+import { dump } from 'js-yaml'
+import type { Cancellation } from './act/processes.ts'
+import type { RunningWorkflow, WorkflowResult } from './act/run-workflow.ts'
 import { waitFor } from './parts/ready.ts'
-import { crashNextPod } from './support/pods.ts'
+import { begun, cancelWhile, expectCancelled } from './support/cancel.ts'
+import { crashNextPod, failNextPod } from './support/pods.ts'
 import { forEachHelm, nowhere, oneStep, type Scene, startStage } from './support/scene.ts'
-import { expectNoSecrets, expectPrivateFiles } from './support/secrets.ts'
+import { expectNoSecrets } from './support/secrets.ts'
 
 const stage = await startStage()
 after(() => stage.close())
@@ -17,11 +19,54 @@ const former = {
   settings: { TITLE: 'Former' },
 }
 
+/** What a chart does before each upgrade, with the link at hand; no node takes its pod. */
+const migration = {
+  apiVersion: 'batch/v1',
+  kind: 'Job',
+  metadata: { name: 'docs-migrate', annotations: { 'helm.sh/hook': 'pre-upgrade' } },
+  spec: {
+    backoffLimit: 0,
+    template: {
+      spec: {
+        ...nowhere,
+        restartPolicy: 'Never',
+        containers: [
+          {
+            name: 'migrate',
+            image: 'example.com/image',
+            env: [{ name: 'BUNDLE_URL', value: '{{ .Values.staticExport.bundleUrl }}' }],
+          },
+        ],
+      },
+    },
+  },
+}
+
+/** A volume that nobody provides. */
+const claim = {
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  metadata: { name: 'docs-cache' },
+  spec: {
+    storageClassName: 'missing',
+    accessModes: ['ReadWriteOnce'],
+    resources: { requests: { storage: '1Gi' } },
+  },
+}
+
 /** The release is as `former` has it, and its pods run. */
 async function expectFormer(scene: Scene): Promise<void> {
   assert.deepEqual(await scene.values(), former)
   assert.equal((await scene.ready()).spec.template.spec.nodeSelector, undefined)
   assert.equal(await scene.link(), former.staticExport.bundleUrl)
+}
+
+/** The only error and the summary, as a reader has it. */
+function toldBy(result: WorkflowResult): readonly string[] {
+  const { errors, summary } = result.step('Deploy')
+  assert.equal(errors.length, 1)
+  const character = (_: string, code: string) => String.fromCharCode(Number(code))
+  return [errors.join(), summary.replaceAll(/&#(\d+);/g, character)]
 }
 
 void describe('Rollouts', { concurrency: 3 }, () => {
@@ -121,7 +166,7 @@ void describe('Rollouts', { concurrency: 3 }, () => {
       const [error = '', ...more] = result.step('Deploy').errors
       assert.deepEqual(more, [])
       assert.match(error, /Unschedulable/)
-      assert.equal(/Helm was content/.test(error), helm.major === 3)
+      assert.equal(/Helm reported success, but revision/.test(error), helm.major === 3)
       assert.equal(result.outputs.get('failureCode'), 'deploy-failed')
       assert.equal(result.outputs.get('releaseRevision'), '3')
       assert.equal((await scene.history()).at(-1), '3 deployed')
@@ -149,6 +194,62 @@ void describe('Rollouts', { concurrency: 3 }, () => {
       }
       assert.equal(result.outputs.get('releaseRevision'), '3')
       assert.equal((await scene.history()).at(-1), '3 deployed')
+      await expectFormer(scene)
+    })
+
+    scenario('A hook that fails: its last words are told, without the link in them', async () => {
+      await using scene = await stage.scene(helm)
+      await scene.install(former)
+      const told = Promise.withResolvers<undefined>()
+      const end = () => {
+        told.resolve(undefined)
+      }
+      const [pod, deployed] = await Promise.all([
+        told.promise.then(() => failNextPod(scene, (link) => `could not migrate to ${link}`)),
+        scene
+          .deploy({
+            inputs: { 'helm-timeout-minutes': '0.5' },
+            files: { 'chart/templates/migrate.yaml': dump(migration) },
+            environment: { HELM_DEBUG: '1' },
+            onLine: ({ text }) => {
+              if (/^\[00:\d\d\] hook Job docs-migrate is running$/.test(text)) end()
+            },
+          })
+          .finally(end),
+      ])
+      using result = deployed
+      assert.equal(result.exitCode, 1)
+      assert.match(result.log, /^\[00:\d\d\] hook Job docs-migrate is running$/m)
+      for (const text of toldBy(result)) {
+        assert.match(text, /hook Job docs-migrate: failed/)
+        assert.ok(text.includes(pod), text)
+        assert.match(text, /migrate ended: Error, exit code 22, could not migrate to/)
+        assert.match(text, /Rolled back to revision 1/)
+      }
+      assert.equal(result.outputs.get('failureCode'), 'deploy-failed')
+      assert.equal(result.outputs.get('releaseRevision'), '3')
+      assert.deepEqual(await scene.history(), ['1 superseded', '2 failed', '3 deployed'])
+      await expectFormer(scene)
+    })
+
+    scenario('A volume that nobody provides: the reason is told', async () => {
+      await using scene = await stage.scene(helm)
+      await scene.install(former)
+      using result = await scene.deploy({
+        files: { 'chart/templates/claim.yaml': dump(claim) },
+      })
+      assert.equal(result.exitCode, 1)
+      for (const text of toldBy(result)) {
+        assert.match(text, /PersistentVolumeClaim docs-cache: not bound to a volume/)
+        assert.match(
+          text,
+          /event of PersistentVolumeClaim docs-cache: ProvisioningFailed, .*missing/,
+        )
+        assert.match(text, /Rolled back to revision 1/)
+      }
+      assert.equal(result.outputs.get('failureCode'), 'deploy-failed')
+      assert.equal(result.outputs.get('releaseRevision'), '3')
+      assert.deepEqual(await scene.history(), ['1 superseded', '2 failed', '3 deployed'])
       await expectFormer(scene)
     })
 
@@ -275,13 +376,6 @@ async function killInTheMiddle(scene: Scene, state: string): Promise<void> {
   assert.equal(helm.ending(), 'SIGKILL')
 }
 
-/** The Deployment, once Helm has it as `nowhere` has it. */
-async function begun(scene: Scene, state: string) {
-  if (!(await scene.history()).includes(state)) return undefined
-  const deployment = await scene.deployment()
-  return deployment.spec.template.spec.nodeSelector && deployment
-}
-
 /** Cancels the step that runs a file, once a line of the log matches. */
 function canceller() {
   const { promise: cancel, resolve } = Promise.withResolvers<Cancellation>()
@@ -291,40 +385,4 @@ function canceller() {
     }
   }
   return { cancel, onLine }
-}
-
-/** A runner sends SIGTERM after 7.5 seconds. */
-function expectCancelled({ signal, seconds }: Cancellation): void {
-  assert.equal(signal, 'SIGINT', `It needed ${signal}, after ${seconds} s.`)
-}
-
-/** Cancels a deployment of pods that never come while Helm waits for them. */
-async function cancelWhile(scene: Scene, state: string) {
-  const running = Promise.withResolvers<RunningWorkflow>()
-  const cancel = async () => {
-    const workflow = await running.promise
-    await waitFor({
-      what: `begun: ${state}`,
-      timeoutMs: 60_000,
-      ask: () => begun(scene, state),
-    })
-    expectPrivateFiles(scene.namespace)
-    return workflow.cancelStep('dist/helm/index.js')
-  }
-  const [cancellation, result] = await Promise.all([
-    cancel(),
-    scene.deploy({
-      inputs: { values: JSON.stringify(nowhere), 'helm-timeout-minutes': '2' },
-      onLine: (_, workflow) => {
-        running.resolve(workflow)
-      },
-    }),
-  ])
-  expectCancelled(cancellation)
-  assert.equal(result.outputs.get('failureCode'), 'cancelled')
-  assert.equal(result.outputs.get('jobId'), result.step('Export the site').outputs.get('jobId'))
-  assert.match(result.step('Deploy').summary, /cancelled/)
-  const left = listProcesses().filter(({ args }) => args.includes(scene.namespace))
-  assert.deepEqual(left, [], 'Helm still runs.')
-  return result
 }

@@ -28502,6 +28502,7 @@ function toKey(part) {
 /* harmony export */   jh: () => (/* binding */ measured),
 /* harmony export */   ml: () => (/* binding */ systemClock)
 /* harmony export */ });
+/* unused harmony export deadlineAfter */
 /** Time as an argument: half an hour of polling tests in milliseconds. */
 /** `setTimeout` fires at once for delays of 2^31 ms and more. */
 const longestDelayMs = 2 ** 30;
@@ -28543,6 +28544,14 @@ async function measured(name, timesMs, clock, work) {
     finally {
         timesMs.set(name, clock.nowMs() - startedMs);
     }
+}
+/** A deadline that begins to run when a signal is aborted. */
+function deadlineAfter(signal, durationMs, clock) {
+    let deadline = { remainingMs: () => durationMs };
+    signal.addEventListener('abort', () => {
+        deadline = deadlineIn(durationMs, clock);
+    });
+    return { remainingMs: () => deadline.remainingMs() };
 }
 
 
@@ -31259,7 +31268,8 @@ function createAction({ runner, clock }, story) {
             }
         },
         fail(error) {
-            report((0,errors/* toFailure */.w2)(error));
+            const failure = (0,errors/* toFailure */.w2)(error);
+            report(story.interrupted?.(failure) ?? failure);
         },
     };
     /** Outputs first, since they are what other steps wait for; the annotation last, where people look. */

@@ -28499,6 +28499,7 @@ function toKey(part) {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   _5: () => (/* binding */ deadlineIn),
+/* harmony export */   d8: () => (/* binding */ deadlineAfter),
 /* harmony export */   jh: () => (/* binding */ measured),
 /* harmony export */   ml: () => (/* binding */ systemClock)
 /* harmony export */ });
@@ -28543,6 +28544,14 @@ async function measured(name, timesMs, clock, work) {
     finally {
         timesMs.set(name, clock.nowMs() - startedMs);
     }
+}
+/** A deadline that begins to run when a signal is aborted. */
+function deadlineAfter(signal, durationMs, clock) {
+    let deadline = { remainingMs: () => durationMs };
+    signal.addEventListener('abort', () => {
+        deadline = deadlineIn(durationMs, clock);
+    });
+    return { remainingMs: () => deadline.remainingMs() };
 }
 
 
@@ -31352,7 +31361,7 @@ function outOfTime({ id, status, percent, pageCount }, elapsedMs) {
 
 /***/ }),
 
-/***/ 235:
+/***/ 2906:
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -31389,7 +31398,8 @@ function createAction({ runner, clock }, story) {
             }
         },
         fail(error) {
-            report((0,errors/* toFailure */.w2)(error));
+            const failure = (0,errors/* toFailure */.w2)(error);
+            report(story.interrupted?.(failure) ?? failure);
         },
     };
     /** Outputs first, since they are what other steps wait for; the annotation last, where people look. */
@@ -32254,6 +32264,15 @@ function openSession(request, dependencies, receipt) {
         return (0,src_clock/* measured */.jh)(phase, receipt.phaseMs, clock, work);
     }
 }
+
+;// CONCATENATED MODULE: ./src/helm/attempt.ts
+/** One question to the cluster. */
+const quickMs = 30_000;
+/** Helm's own end comes first, since it names what was not ready. */
+const graceMs = 30_000;
+/** For reading what has become of a deployment, also when Helm has used up its time. */
+const readingMs = 30_000;
+const notReadyAdvice = 'Correct what keeps it from being ready, or raise `helm-timeout-minutes` if it only needs longer.';
 
 // EXTERNAL MODULE: ./src/helm/process.ts
 var process = __nccwpck_require__(9785);
@@ -35931,34 +35950,20 @@ function asMapping(value) {
 
 
 
-
-/** The version label that a revision was given; null, which took one away, is none. */
-function labelOf(values, key) {
-    return valuesAt(values, key)?.['version'] ?? undefined;
-}
-/** The link that a revision was given. */
-function linkOf(values, key) {
-    const link = valuesAt(values, key)?.['bundleUrl'];
-    return (typeof link === 'string' ? URL.parse(link) : undefined) ?? undefined;
-}
-/** `expired at …` when the presigned link that a revision was given has done so; undefined otherwise. */
-function expiredLinkOf(values, key, nowMs) {
-    const url = linkOf(values, key);
-    const expiresAtMs = url ? (0,src_link/* signedExpiryMs */.ok)(url) : undefined;
-    if (expiresAtMs === undefined || expiresAtMs > nowMs)
-        return undefined;
-    return `expired at ${(0,units/* formatUtc */.ay)(expiresAtMs)}`;
-}
-/**
- * Whether something that a chart has rendered holds the link, in plain or in base64, as the data of a Secret are. Its
- * path alone will do, since a chart may take the link apart.
- */
-function holdsLink(rendered, link) {
-    const { pathname } = new URL(link);
-    const forms = [...formsOf(pathname), ...formsOf(decodeURI(pathname))];
-    const holds = (text) => forms.some((form) => text.includes(form));
-    const encoded = rendered.match(/[A-Za-z0-9+/]{16,}={0,2}/g) ?? [];
-    return holds(rendered) || encoded.some((data) => holds(Buffer.from(data, 'base64').toString()));
+/** @param values those of a revision, as Helm has them */
+function ownValuesOf(values, key) {
+    const { bundleUrl, version = null } = valuesAt(values, key) ?? {};
+    const link = (typeof bundleUrl === 'string' ? URL.parse(bundleUrl) : undefined) ?? undefined;
+    const expiresAtMs = link && (0,src_link/* signedExpiryMs */.ok)(link);
+    return {
+        link,
+        hasLabel: version !== null,
+        expiry(nowMs) {
+            if (expiresAtMs === undefined || expiresAtMs > nowMs)
+                return undefined;
+            return `expired at ${(0,units/* formatUtc */.ay)(expiresAtMs)}`;
+        },
+    };
 }
 /** What is wrong with the values of the revision that this run has made; undefined when they are ours. */
 function valuesProblem(values, key, link, version) {
@@ -35973,60 +35978,6 @@ function valuesProblem(values, key, link, version) {
     return undefined;
 }
 
-;// CONCATENATED MODULE: ./src/helm/pod-link.ts
-/** The link that pods get: the minted one, which must outlast the deployment, or that of a mirror, which lasts. */
-
-
-
-/** What a link must outlast beyond the time that Helm has. */
-const reserveMs = 2 * 60_000;
-/**
- * Prepares where the link comes from, so that a mirror that cannot be used is told before anybody waits.
- *
- * @throws Failure `config`
- */
-async function prepareLink({ jobId, helmTimeoutMs, mirror, verifyUrl }, dependencies) {
-    const access = mirror && (await accessTo(mirror, dependencies.environment));
-    return {
-        async prepare(session, receipt) {
-            const minted = await session.mintLink(jobId);
-            if (!verifyUrl && !mirror)
-                return undefined;
-            const file = external_node_path_default().join(dependencies.directory, 'bundle.tar.gz');
-            const archive = { ...(await session.fetchArchive(jobId, minted, file)), file };
-            if (!mirror || !access)
-                return archive;
-            session.waitFor('the mirror');
-            const { mirrorArchive, mirrorUrl } = await __nccwpck_require__.e(/* import() */ 721).then(__nccwpck_require__.bind(__nccwpck_require__, 2721));
-            const request = { access, archiveFile: file, ...archive };
-            const { uploaded } = await dependencies.timed('mirror', () => mirrorArchive(request, { ...dependencies, deadline: session.deadline }));
-            receipt.mirrored = { url: mirrorUrl(mirror.baseUrl, archive.sha256), uploaded };
-            return archive;
-        },
-        async settle(session, { mirrored, exported }) {
-            return mirrored?.url ?? (await lasting(session, exported.bundle)).url.href;
-        },
-    };
-    /** Pods start until Helm gives up, and fetch the link when they do. */
-    async function lasting(session, minted) {
-        const neededMs = helmTimeoutMs + reserveMs;
-        const lifeMs = ({ expiresAtMs }) => expiresAtMs - session.client.serverWallMs();
-        if (minted && lifeMs(minted) >= neededMs)
-            return minted;
-        dependencies.log.info('The link does not outlast the deployment; asking for a fresh one');
-        const fresh = await session.mintLink(jobId);
-        if (lifeMs(fresh) >= neededMs)
-            return fresh;
-        throw new errors/* Failure */.HR('expired', `The link works only for ${(0,units/* formatDuration */.a3)(lifeMs(fresh))}, but must outlast \`helm-timeout-minutes\` and two more (${(0,units/* formatDuration */.a3)(neededMs)}). Nothing was deployed.`, {
-            advice: 'Lower `helm-timeout-minutes`, or use a mirror (`mirror-bucket`), whose links do not expire.',
-        });
-    }
-}
-async function accessTo(mirror, environment) {
-    const { mirrorAccess } = await __nccwpck_require__.e(/* import() */ 721).then(__nccwpck_require__.bind(__nccwpck_require__, 2721));
-    return mirrorAccess(mirror, environment);
-}
-
 ;// CONCATENATED MODULE: ./src/helm/release.ts
 /** The release: what is deployed now, whether it is locked, and the way back. Deployed is a status, not the last revision. */
 
@@ -36038,10 +35989,14 @@ async function readRelease(helm, within) {
         return { newestRevision: 0, deployed: undefined, pending: undefined };
     const { revision, status: word, lastDeployed } = status;
     const since = (0,src_text/* clean */.uH)(lastDeployed, 60);
-    const pending = word.startsWith('pending-')
+    const pending = isPending(word)
         ? `revision ${revision} is ${(0,src_text/* clean */.uH)(word, 40)} since ${since}`
         : undefined;
     return { newestRevision: revision, deployed: await readDeployed(helm, within), pending };
+}
+/** Whether an operation has begun and not ended, by the status of a revision: Helm then begins no other. */
+function isPending(status) {
+    return status.startsWith('pending-') || status === 'uninstalling';
 }
 /** @throws Failure `release-locked` when an operation has begun and not ended, with the command that frees it */
 function assertUnlocked({ pending, deployed }, place) {
@@ -36066,10 +36021,26 @@ function lockedRelease(what, place, deployed) {
     });
 }
 /** The command that goes back to a revision; without one, the command that takes the release away. */
-function wayBackCommand({ release, namespace }, revision) {
+function wayBackCommand(place, revision) {
     return revision === undefined
-        ? `helm uninstall ${release} -n ${namespace}`
-        : `helm rollback ${release} ${revision} -n ${namespace} --wait`;
+        ? `helm uninstall ${at(place)}`
+        : `helm rollback ${at(place, revision)} --wait`;
+}
+/** The command that shows what there is. */
+function historyCommand(place) {
+    return `helm history ${at(place)}`;
+}
+/** What to do when nobody knows what was left. */
+function lookFirst(place, revision) {
+    return `Look at \`${historyCommand(place)}\`; \`${wayBackCommand(place, revision)}\` goes back.`;
+}
+function at({ release, namespace, kubeContext }, revision) {
+    const context = kubeContext === undefined ? [] : ['--kube-context', quoted(kubeContext)];
+    return [release, ...(revision === undefined ? [] : [revision]), '-n', namespace, ...context].join(' ');
+}
+/** For a shell. */
+function quoted(word) {
+    return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 ;// CONCATENATED MODULE: ./src/helm/lookup.ts
@@ -36202,6 +36173,202 @@ async function namespaceExists(namespace, dependencies, within) {
     }
 }
 
+;// CONCATENATED MODULE: ./src/helm/plan.ts
+/** The plan of a deployment: the release as it is, and the chart that goes over it. */
+
+
+
+
+
+
+/** A chart is a download. */
+const chartMs = 45_000;
+/**
+ * Looks at everything that can be wrong before anybody waits for an export, and tells what is there.
+ *
+ * @throws Failure `config`, `release-locked`, or why the cluster or the chart could not be asked
+ */
+async function makePlan(dependencies) {
+    const before = await lookAtRelease(dependencies);
+    const chart = await findChart(before, dependencies);
+    for (const line of plan_describe({ before, chart }, dependencies.inputs))
+        dependencies.log.info(line);
+    if (before.newestRevision === 0)
+        await assertNamespace(dependencies);
+    return { before, chart };
+}
+/** Looks again, since an export, a download and a mirror take their time. @throws Failure as before */
+async function renewPlan(plan, dependencies) {
+    const before = await lookAtRelease(dependencies);
+    const [was, is] = [plan.before.deployed?.chart, before.deployed?.chart];
+    const isSameChart = was?.name === is?.name && was?.version === is?.version;
+    return { before, chart: isSameChart ? plan.chart : await findChart(before, dependencies) };
+}
+/** What there is of the release now, noted in the receipt. @throws Failure `release-locked` */
+async function lookAtRelease({ helm, inputs, receipt, signal, }) {
+    const state = await readRelease(helm, { signal, maxMs: quickMs }).catch(explainCluster);
+    receipt.before = state.deployed;
+    receipt.live = { deployed: state.deployed };
+    assertUnlocked(state, inputs);
+    return state;
+}
+function plan_describe({ before, chart }, inputs) {
+    const { deployed, newestRevision } = before;
+    const never = newestRevision === 0 ? 'not installed yet' : 'never deployed';
+    const state = deployed ? `revision ${deployed.revision} is deployed` : never;
+    const { name, version } = chart.identity;
+    const was = deployed?.chart.version;
+    const change = was === version ? ' (as deployed)' : was && ` (was ${(0,src_text/* clean */.uH)(was, 80)})`;
+    const values = inputs.existingValues === 'keep'
+        ? 'Values of the release: kept, below those of this run'
+        : 'Values of the release: forgotten, only those of this run count';
+    return [
+        `Release ${inputs.release} in ${inputs.namespace}: ${state}`,
+        `Chart ${(0,src_text/* clean */.uH)(name, 80)} ${(0,src_text/* clean */.uH)(version, 80)}${change ?? ''}`,
+        ...(deployed ? [values] : []),
+    ];
+}
+function findChart({ deployed }, { helm, inputs, workplace, signal }) {
+    const within = { signal, maxMs: chartMs };
+    return resolveChart(helm, workplace.chart, inputs.chartVersion, deployed, within);
+}
+/** Else Helm would say it after the export. An account that may not look goes on, and Helm says it then. */
+async function assertNamespace(dependencies) {
+    const { inputs, signal } = dependencies;
+    if (inputs.createNamespace)
+        return;
+    const within = { signal, maxMs: quickMs };
+    if ((await namespaceExists(inputs.namespace, dependencies, within)) !== false)
+        return;
+    throw new errors/* Failure */.HR('config', `The namespace ${inputs.namespace} does not exist.`, {
+        advice: 'Check `namespace`, create it, or set `create-namespace: true`.',
+    });
+}
+
+;// CONCATENATED MODULE: ./src/helm/pod-link.ts
+/** The link that pods get: the minted one, which must outlast the deployment, or that of a mirror, which lasts. */
+
+
+
+/** What a link must outlast beyond the time that Helm has. */
+const reserveMs = 2 * 60_000;
+/**
+ * Prepares where the link comes from, so that a mirror that cannot be used is told before anybody waits.
+ *
+ * @throws Failure `config`
+ */
+async function prepareLink({ jobId, helmTimeoutMs, mirror, verifyUrl }, dependencies) {
+    const access = mirror && (await accessTo(mirror, dependencies.environment));
+    return {
+        async prepare(session, receipt) {
+            const minted = await session.mintLink(jobId);
+            if (!verifyUrl && !mirror)
+                return undefined;
+            const file = external_node_path_default().join(dependencies.directory, 'bundle.tar.gz');
+            const archive = { ...(await session.fetchArchive(jobId, minted, file)), file };
+            if (!mirror || !access)
+                return archive;
+            session.waitFor('the mirror');
+            const { mirrorArchive, mirrorUrl } = await __nccwpck_require__.e(/* import() */ 721).then(__nccwpck_require__.bind(__nccwpck_require__, 2721));
+            const request = { access, archiveFile: file, ...archive };
+            const { uploaded } = await dependencies.timed('mirror', () => mirrorArchive(request, { ...dependencies, deadline: session.deadline }));
+            receipt.mirrored = { url: mirrorUrl(mirror.baseUrl, archive.sha256), uploaded };
+            return archive;
+        },
+        async settle(session, { mirrored, exported }) {
+            return mirrored?.url ?? (await lasting(session, exported.bundle)).url.href;
+        },
+    };
+    /** Pods start until Helm gives up, and fetch the link when they do. */
+    async function lasting(session, minted) {
+        const neededMs = helmTimeoutMs + reserveMs;
+        const lifeMs = ({ expiresAtMs }) => expiresAtMs - session.client.serverWallMs();
+        if (minted && lifeMs(minted) >= neededMs)
+            return minted;
+        dependencies.log.info('The link does not outlast the deployment; asking for a fresh one');
+        const fresh = await session.mintLink(jobId);
+        if (lifeMs(fresh) >= neededMs)
+            return fresh;
+        throw new errors/* Failure */.HR('expired', `The link works only for ${(0,units/* formatDuration */.a3)(lifeMs(fresh))}, but must outlast \`helm-timeout-minutes\` and two more (${(0,units/* formatDuration */.a3)(neededMs)}). Nothing was deployed.`, {
+            advice: 'Lower `helm-timeout-minutes`, or use a mirror (`mirror-bucket`), whose links do not expire.',
+        });
+    }
+}
+async function accessTo(mirror, environment) {
+    const { mirrorAccess } = await __nccwpck_require__.e(/* import() */ 721).then(__nccwpck_require__.bind(__nccwpck_require__, 2721));
+    return mirrorAccess(mirror, environment);
+}
+
+;// CONCATENATED MODULE: ./src/helm/rendered.ts
+
+/**
+ * Whether something that a chart has rendered holds the link, in plain or in base64, as the data of a Secret are. Its
+ * path alone will do, since a chart may take the link apart.
+ */
+function holdsLink(rendered, link) {
+    const { pathname } = new URL(link);
+    const forms = [...formsOf(pathname), ...formsOf(decoded(pathname))];
+    const holds = (text) => forms.some((form) => text.includes(form));
+    const encoded = rendered.match(/[A-Za-z0-9+/]{16,}={0,2}/g) ?? [];
+    return holds(rendered) || encoded.some((data) => holds(Buffer.from(data, 'base64').toString()));
+}
+function decoded(pathname) {
+    try {
+        return decodeURI(pathname);
+    }
+    catch {
+        return pathname; // a % that encodes nothing
+    }
+}
+/** Warns when no object and no hook of a revision holds the link: Helm keeps values that no template reads. */
+async function warnOfUnusedLink({ revision, link, valuesKey }, { helm, hiding, log }, within) {
+    try {
+        if (holdsLink(await helm.manifestOf(revision, within), link))
+            return;
+        if (holdsLink(await helm.hooksOf(revision, within), link))
+            return;
+    }
+    catch (error) {
+        // It must not turn what is deployed into a failure.
+        log.debug(hiding.tell(Error.isError(error) ? error.message : String(error)));
+        return;
+    }
+    log.warning(`Nothing that the chart has rendered holds the link: does it read ${valuesKey}.bundleUrl? If not, check \`values-key\`.`);
+}
+
+;// CONCATENATED MODULE: ./src/helm/ask.ts
+
+
+const shortestDelayMs = 500;
+const longestDelayMs = 5_000;
+/** What no repetition heals. */
+const lastingCodes = new Set(['auth', 'forbidden', 'config', 'tls']);
+/**
+ * Asks until there is an answer.
+ *
+ * @param untilMs on the clock; one try is made in any case
+ * @throws HelmError the last one, at once when it will not pass
+ */
+async function askPersistently(ask, untilMs, { clock, log, signal }) {
+    for (let delayMs = shortestDelayMs;; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
+        try {
+            return await ask();
+        }
+        catch (error) {
+            if (!(error instanceof HelmError) || clock.nowMs() >= untilMs)
+                throw error;
+            if (lastingCodes.has(clusterCause(error)?.code ?? ''))
+                throw error;
+            const line = `The cluster did not answer \`${error.command}\`, and is asked again: ${error.said}`;
+            if (delayMs === shortestDelayMs)
+                log.info(line);
+            else
+                log.debug(line);
+            await clock.sleep(delayMs, signal);
+        }
+    }
+}
+
 ;// CONCATENATED MODULE: ./src/helm/workloads.ts
 /**
  * The workloads of a release with their pods, from the live objects of `helm status`. Helm 3 calls a Deployment
@@ -36214,10 +36381,10 @@ function workloadsOf(resources) {
     return all.flatMap(({ kind, object }) => {
         if (kind !== 'Deployment' && kind !== 'StatefulSet' && kind !== 'DaemonSet')
             return [];
-        const name = workloads_text(at(object, 'metadata', 'name'));
+        const name = workloads_text(workloads_at(object, 'metadata', 'name'));
         const { desired, updated, ready, available, former } = numbersOf(kind, object);
-        const generation = number(at(object, 'metadata', 'generation'));
-        const isCurrent = number(at(object, 'status', 'observedGeneration')) >= generation;
+        const generation = number(workloads_at(object, 'metadata', 'generation'));
+        const isCurrent = number(workloads_at(object, 'status', 'observedGeneration')) >= generation;
         const own = pods.filter((pod) => isOwnedBy(pod, kind, name)).map(toPod);
         return [
             {
@@ -36227,7 +36394,7 @@ function workloadsOf(resources) {
                 updated,
                 ready,
                 former,
-                isPaused: at(object, 'spec', 'paused') === true,
+                isPaused: workloads_at(object, 'spec', 'paused') === true,
                 isReady: isCurrent &&
                     updated >= desired &&
                     former === 0 &&
@@ -36241,16 +36408,16 @@ function workloadsOf(resources) {
 /** Volumes that are not bound and load balancers without an address: Helm waits for them, without a word. */
 function pendingIn(resources) {
     return objectsIn(resources).flatMap(({ kind, object }) => {
-        const name = workloads_text(at(object, 'metadata', 'name'));
+        const name = workloads_text(workloads_at(object, 'metadata', 'name'));
         if (kind === 'PersistentVolumeClaim') {
-            const phase = at(object, 'status', 'phase');
+            const phase = workloads_at(object, 'status', 'phase');
             return phase === 'Bound' ? [] : [{ kind, name, state: 'not bound to a volume' }];
         }
-        if (kind !== 'Service' || at(object, 'spec', 'type') !== 'LoadBalancer')
+        if (kind !== 'Service' || workloads_at(object, 'spec', 'type') !== 'LoadBalancer')
             return [];
         const addresses = [
-            ...list(at(object, 'status', 'loadBalancer', 'ingress')),
-            ...textsIn(at(object, 'spec', 'externalIPs')),
+            ...list(workloads_at(object, 'status', 'loadBalancer', 'ingress')),
+            ...textsIn(workloads_at(object, 'spec', 'externalIPs')),
         ];
         return addresses.length > 0 ? [] : [{ kind, name, state: 'without an address' }];
     });
@@ -36260,8 +36427,8 @@ function unfinishedHooks(hooks) {
     return hooks.filter(({ phase }) => phase === 'Running' || phase === 'Failed');
 }
 function numbersOf(kind, object) {
-    const status = (name) => number(at(object, 'status', name));
-    const strategy = workloads_text(at(object, 'spec', 'updateStrategy', 'type'));
+    const status = (name) => number(workloads_at(object, 'status', name));
+    const strategy = workloads_text(workloads_at(object, 'spec', 'updateStrategy', 'type'));
     if (kind === 'DaemonSet') {
         const desired = status('desiredNumberScheduled');
         return {
@@ -36273,10 +36440,10 @@ function numbersOf(kind, object) {
             former: 0,
         };
     }
-    const replicas = at(object, 'spec', 'replicas');
+    const replicas = workloads_at(object, 'spec', 'replicas');
     const desired = typeof replicas === 'number' ? replicas : 1;
     // A partition keeps the pods below it as they are.
-    const kept = number(at(object, 'spec', 'updateStrategy', 'rollingUpdate', 'partition'));
+    const kept = number(workloads_at(object, 'spec', 'updateStrategy', 'rollingUpdate', 'partition'));
     return {
         desired,
         updated: strategy === 'OnDelete' ? desired : status('updatedReplicas') + kept,
@@ -36287,7 +36454,7 @@ function numbersOf(kind, object) {
     };
 }
 function isOwnedBy(pod, kind, name) {
-    const owners = at(pod, 'metadata', 'ownerReferences');
+    const owners = workloads_at(pod, 'metadata', 'ownerReferences');
     return (Array.isArray(owners) ? owners : []).some((owner) => {
         const ownerName = workloads_text(owner['name']);
         if (kind !== 'Deployment')
@@ -36298,11 +36465,11 @@ function isOwnedBy(pod, kind, name) {
 }
 /** A pod as the cluster has it, or as much of it as its name and its status. */
 function toPod(pod) {
-    const conditions = list(at(pod, 'status', 'conditions'));
+    const conditions = list(workloads_at(pod, 'status', 'conditions'));
     const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
-    const phase = at(pod, 'status', 'phase');
+    const phase = workloads_at(pod, 'status', 'phase');
     return {
-        name: workloads_text(at(pod, 'metadata', 'name')),
+        name: workloads_text(workloads_at(pod, 'metadata', 'name')),
         isReady,
         // That of a Job is not ready when it has done its work.
         reasons: isReady || phase === 'Succeeded' ? [] : reasonsOf(pod, conditions),
@@ -36313,19 +36480,19 @@ function reasonsOf(pod, conditions) {
     const unscheduled = conditions
         .filter(({ type, status }) => type === 'PodScheduled' && status === 'False')
         .map(({ reason, message }) => joined(reason, message));
-    const failed = joined(at(pod, 'status', 'reason'), at(pod, 'status', 'message'));
+    const failed = joined(workloads_at(pod, 'status', 'reason'), workloads_at(pod, 'status', 'message'));
     const containers = [
-        ...list(at(pod, 'status', 'initContainerStatuses')),
-        ...list(at(pod, 'status', 'containerStatuses')),
+        ...list(workloads_at(pod, 'status', 'initContainerStatuses')),
+        ...list(workloads_at(pod, 'status', 'containerStatuses')),
     ].flatMap((container) => {
         if (container['ready'] === true)
             return [];
         const name = workloads_text(container['name']);
-        const waiting = joinedState(at(container, 'state', 'waiting'));
-        const terminated = endedWell(at(container, 'state', 'terminated'))
+        const waiting = joinedState(workloads_at(container, 'state', 'waiting'));
+        const terminated = endedWell(workloads_at(container, 'state', 'terminated'))
             ? ''
-            : joinedState(at(container, 'state', 'terminated'));
-        const before = joinedState(at(container, 'lastState', 'terminated'));
+            : joinedState(workloads_at(container, 'state', 'terminated'));
+        const before = joinedState(workloads_at(container, 'lastState', 'terminated'));
         return [
             ...(waiting === '' ? [] : [`${name}: ${waiting}`]),
             ...(terminated === '' ? [] : [`${name} ended: ${terminated}`]),
@@ -36343,7 +36510,7 @@ function reasonsOf(pod, conditions) {
 }
 /** As an init container does; a web server that ends well and again has a reason all the same. */
 function endedWell(state) {
-    return at(state, 'reason') === 'Completed';
+    return workloads_at(state, 'reason') === 'Completed';
 }
 function joinedState(state) {
     if (!isFields(state))
@@ -36362,8 +36529,10 @@ function describeProgress({ resources, hooks }, tell) {
     if (running.length > 0) {
         return running.map((hook) => `${nameOfHook(hook, tell)} is running`).join(' · ');
     }
+    const workloads = workloadsOf(resources);
     const pending = pendingIn(resources).map((one) => `${workloads_nameOf(one, tell)} ${one.state}`);
-    return [describeWorkloads(workloadsOf(resources), tell), ...pending].join(' · ');
+    const isOnlyPending = workloads.length === 0 && pending.length > 0;
+    return [...(isOnlyPending ? [] : [describeWorkloads(workloads, tell)]), ...pending].join(' · ');
 }
 /** The workloads in a few words for a line of the log. */
 function describeWorkloads(workloads, tell) {
@@ -36443,7 +36612,7 @@ function textsIn(value) {
 function isFields(value) {
     return typeof value === 'object' && value !== null;
 }
-function at(object, ...names) {
+function workloads_at(object, ...names) {
     let value = object;
     for (const name of names)
         value = isFields(value) ? value[name] : undefined;
@@ -36578,7 +36747,342 @@ function foundIn(rendered) {
     return [...rendered.matchAll(/^ {2}found-\d+: (".*")$/gm)].map(([, quoted = '""']) => JSON.parse(JSON.parse(quoted)));
 }
 
+;// CONCATENATED MODULE: ./src/helm/way-back.ts
+
+/** @param history the newest first */
+function planWayBack(history, attempt) {
+    const { request, ours } = attempt;
+    const { before } = request;
+    const [newest] = history;
+    if (!newest || newest.revision <= before.newestRevision)
+        return { kind: 'unchanged' };
+    if (!ours.has(newest.revision))
+        return { kind: 'foreign', newest };
+    const to = formerRevision(history, attempt);
+    if (to !== undefined)
+        return { kind: 'rollback', to, newest };
+    const isAllOurs = history.every(({ revision }) => ours.has(revision));
+    return isAllOurs ? { kind: 'uninstall' } : { kind: 'leave', newest };
+}
+/** What was deployed before ours: a moment ago, unless another run has deployed since. */
+function formerRevision(history, { request: { before }, ours }) {
+    const first = Math.min(...ours);
+    const between = history.find(({ revision, status }) => revision < first &&
+        revision > before.newestRevision &&
+        /^(?:deployed|superseded)$/.test(status));
+    return between?.revision ?? before.deployed?.revision;
+}
+/**
+ * Whether the newest revision may be ours, by its status: Helm marks what it has begun and not brought to an end as
+ * failed, and leaves it pending when it is killed; what is deployed without our Helm having said so is another's. Its
+ * values decide.
+ */
+function mayBeOurs({ revision, status }, { request: { before }, ours, helmHasSucceeded }) {
+    const isNew = revision > before.newestRevision && !ours.has(revision);
+    return isNew && (helmHasSucceeded || status === 'failed' || isPending(status));
+}
+
+;// CONCATENATED MODULE: ./src/helm/undo.ts
+/** Taking an upgrade back: the reasons are read first, then the former revision is put back, and all of it is told. */
+
+
+
+
+
+
+
+
+/** Said by a Helm that has made nothing. */
+const lockedByAnother = /another operation \(install\/upgrade\/rollback\) is in progress|release: already exists|cannot re-use a name that is still in use/;
+/** Reads the reasons, puts things back, and gives the failure that tells of all of it; never rejects. */
+async function undo(error, attempt, dependencies, receipt) {
+    const { helm, hiding, clock, log, signal, timed, watch } = dependencies;
+    const { request, what, ours, goodbye } = attempt;
+    const { release, before, helmTimeoutMs } = request;
+    /** What was done, once that is over. */
+    let undone;
+    const isCancelled = () => signal.aborted;
+    if (!isCancelled()) {
+        const failure = await takeBack().catch(errors/* toFailure */.w2);
+        if (!isCancelled())
+            return failure;
+    }
+    // Also in the middle of a rollback. Helm has ended, since it is always waited for.
+    const { message } = signal.reason;
+    return new errors/* Failure */.HR('cancelled', `${message} ${await takeBackAtOnce()}`);
+    async function takeBack() {
+        const within = { signal, maxMs: quickMs };
+        const isRace = error instanceof HelmError && lockedByAnother.test(error.raw);
+        let isRead = false;
+        try {
+            const history = await persistently(() => helm.history(within));
+            if (!isRace)
+                await claim(history, within);
+            isRead = true;
+            if (ours.size > 0)
+                receipt.reasons = await readReasons(dependencies, within);
+            if (receipt.reasons.length > 0)
+                log.details('What the cluster says', receipt.reasons);
+            const waiting = { signal, maxMs: helmTimeoutMs + graceMs };
+            undone = (await goBack(history, helmTimeoutMs, waiting)).told;
+        }
+        catch (unread) {
+            signal.throwIfAborted();
+            logUnread(unread);
+            undone = `What it left could not be read, so nothing was rolled back. ${look()}`;
+        }
+        await readLive(within);
+        if (isRace)
+            return tellRace(undone, within);
+        if (attempt.helmHasSucceeded && !isRead)
+            return tellUnconfirmed(undone);
+        return tellFailure(undone);
+    }
+    /** Without waiting for anything, and with as few questions as can be: each may take a login of a second. */
+    async function takeBackAtOnce() {
+        const timeUp = new AbortController();
+        const stopTimer = clock.timer(goodbye.remainingMs(), () => {
+            timeUp.abort(new errors/* Failure */.HR('timeout', 'There was no time left to put the release back.'));
+        });
+        const within = {
+            signal: timeUp.signal,
+            get maxMs() {
+                return goodbye.remainingMs();
+            },
+        };
+        try {
+            if (undone !== undefined) {
+                await readLive(within);
+                return undone;
+            }
+            receipt.live = undefined;
+            const history = await helm.history(within);
+            await claim(history, within);
+            const { told, live } = await goBack(history, undefined, within);
+            if (live)
+                receipt.live = live;
+            else
+                await readLive(within);
+            return told;
+        }
+        catch (unread) {
+            logUnread(unread);
+            return `What it left could not be read. ${look()}`;
+        }
+        finally {
+            stopTimer();
+        }
+    }
+    /** Notes that the newest revision is ours, when it is. */
+    async function claim([newest], within) {
+        if (!newest || !mayBeOurs(newest, attempt))
+            return;
+        // A cancelled run has no time for a question that has one answer: its own number, and marked as failed.
+        const isCertain = signal.aborted && newest.status === 'failed' && newest.revision === before.newestRevision + 1;
+        if (isCertain || (await holdsOurs(newest.revision, within)))
+            ours.add(newest.revision);
+    }
+    async function holdsOurs(revision, within) {
+        const ask = () => helm.valuesOf(revision, within);
+        const values = await (signal.aborted ? ask() : persistently(ask));
+        return request.valuesProblem(values) === undefined;
+    }
+    function persistently(ask) {
+        return askPersistently(ask, clock.nowMs() + readingMs, dependencies);
+    }
+    /**
+     * Goes back to what was deployed before our revision, and tells what came of it.
+     *
+     * @param waitMs how long Helm waits for the former pods; undefined not to wait at all
+     * @throws the reason of the signal
+     */
+    async function goBack(history, waitMs, within) {
+        const way = planWayBack(history, attempt);
+        switch (way.kind) {
+            case 'unchanged': {
+                const still = before.deployed
+                    ? `: revision ${before.deployed.revision} is still deployed`
+                    : '';
+                return { told: `Nothing has changed${still}.`, live: { deployed: before.deployed } };
+            }
+            case 'foreign':
+                return {
+                    told: `Revision ${way.newest.revision} may be of another run, so nothing was rolled back. Look at \`${historyCommand(request)}\`.`,
+                };
+            case 'leave': {
+                const locked = isPending(way.newest.status)
+                    ? ` It is locked; \`${wayBackCommand(request, undefined)}\` frees it.`
+                    : '';
+                return {
+                    told: `The release was not deployed before, so there is nothing to roll back to; it is left as it is.${locked}`,
+                };
+            }
+            case 'uninstall': {
+                log.info('Removing what was installed');
+                const problem = await carryOut((patienceMs) => helm.uninstall(patienceMs, within));
+                if (problem !== undefined)
+                    return { told: failed(undefined, problem) };
+                return { told: 'What was installed has been removed again.', live: { deployed: undefined } };
+            }
+            case 'rollback': {
+                const { to, newest } = way;
+                log.info(`Rolling back to revision ${to}`);
+                const revision = newest.revision + 1;
+                ours.add(revision); // what Helm makes of a rollback
+                const isFormer = to === before.deployed?.revision;
+                const warning = (isFormer && request.rollbackWarning()) || '';
+                const problem = await carryOut((patienceMs) => helm.rollback(to, patienceMs, within));
+                if (problem !== undefined)
+                    return { told: `${failed(to, problem)} ${warning}`.trim() };
+                receipt.putBack = to;
+                const told = `Rolled back to revision ${to}. ${warning}`.trim();
+                if (!isFormer)
+                    return { told };
+                const updated = new Date(clock.wallMs()).toISOString();
+                return { told, live: { deployed: { ...before.deployed, revision, updated } } };
+            }
+        }
+        /** Returns what Helm said when it could not, or nothing. */
+        async function carryOut(work) {
+            try {
+                await timed('rollback', () => patiently(waitMs, work));
+                return undefined;
+            }
+            catch (problem) {
+                if (waitMs !== undefined)
+                    signal.throwIfAborted();
+                return problem instanceof HelmError ? ` Helm said: "${problem.said}".` : '';
+            }
+        }
+        function failed(revision, problem) {
+            const command = wayBackCommand(request, revision);
+            return `Putting it back failed as well; try \`${command}\`.${problem}`;
+        }
+    }
+    /** An account that may not watch cannot wait either, on Helm 4; without waiting it can go back. */
+    async function patiently(waitMs, work) {
+        if (waitMs === undefined)
+            return work(undefined);
+        try {
+            await watch.during(() => work(waitMs));
+        }
+        catch (failed) {
+            const mayNotWatch = failed instanceof HelmError && /cannot watch resource/i.test(failed.raw);
+            if (!mayNotWatch)
+                throw failed;
+            // Helm may have done all but the waiting.
+            await work(undefined).catch((later) => {
+                if (!(later instanceof HelmError) || !/not found/.test(later.raw))
+                    throw later;
+            });
+        }
+    }
+    async function readLive(within) {
+        receipt.live = undefined;
+        try {
+            receipt.live = { deployed: await readDeployed(helm, within) };
+        }
+        catch (unread) {
+            logUnread(unread);
+        }
+    }
+    function look() {
+        return lookFirst(request, before.deployed?.revision);
+    }
+    function logUnread(unread) {
+        log.debug(hiding.tell(Error.isError(unread) ? unread.message : String(unread)));
+    }
+    /** Helm's word stands against nothing: the cluster does not say what is deployed. */
+    function tellUnconfirmed(done) {
+        const { message, advice } = (0,errors/* toFailure */.w2)(error);
+        const told = `Helm reported success, but it could not be confirmed. ${message} ${done}`;
+        return new errors/* Failure */.HR('deploy-failed', told, { advice, cause: error });
+    }
+    async function tellRace(done, within) {
+        const race = `Another operation on release ${release} began at the same moment.`;
+        try {
+            assertUnlocked(await readRelease(helm, within), request);
+        }
+        catch (locked) {
+            if (locked instanceof errors/* Failure */.HR && locked.code === 'release-locked') {
+                const { message, advice } = locked;
+                return new errors/* Failure */.HR('release-locked', `${race} ${message} ${done}`, { advice, cause: error });
+            }
+            logUnread(locked);
+            return lockedRelease(`${race} ${done}`, request, before.deployed);
+        }
+        const advice = 'Look at what is deployed now; run this step again if it is not what you want.';
+        return new errors/* Failure */.HR('release-locked', `${race} ${done}`, { advice });
+    }
+    function tellFailure(done) {
+        const items = receipt.reasons.map((reason) => `\n- ${reason}`).join('');
+        // Whether the cluster has seen anything of it.
+        const isChanged = ours.size > 0;
+        if (!(error instanceof HelmError)) {
+            const { code, message, advice } = (0,errors/* toFailure */.w2)(error);
+            const told = isChanged && code !== 'internal' ? 'deploy-failed' : code;
+            return new errors/* Failure */.HR(told, `${message} ${done}${items}`, { advice, cause: error });
+        }
+        const cause = clusterCause(error);
+        const code = isChanged ? 'deploy-failed' : (cause?.code ?? 'deploy-failed');
+        const said = `The ${what} of ${release} failed. Helm said: "${error.said}". ${done}${items}`;
+        const advice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined);
+        return new errors/* Failure */.HR(code, said, { advice, cause: error });
+    }
+}
+
+;// CONCATENATED MODULE: ./src/helm/watch.ts
+
+
+const everyMs = 10_000;
+const watch_longestSilenceMs = 60_000;
+const lookMs = 30_000;
+/** @param firstRevision what is older says nothing of this deployment */
+function createWatch(firstRevision, dependencies) {
+    const { helm, hiding, clock, log, signal, startedMs } = dependencies;
+    let logged = { line: '', atMs: clock.nowMs() };
+    return {
+        async during(work) {
+            const ending = new AbortController();
+            const watching = look(AbortSignal.any([signal, ending.signal]));
+            try {
+                await work();
+            }
+            finally {
+                ending.abort();
+                await watching;
+            }
+        },
+        tell,
+    };
+    function tell(line) {
+        const nowMs = clock.nowMs();
+        if (line === logged.line && nowMs - logged.atMs < watch_longestSilenceMs)
+            return;
+        logged = { line, atMs: nowMs };
+        log.info(`[${(0,units/* formatElapsed */.C7)(nowMs - startedMs)}] ${line}`);
+    }
+    async function look(within) {
+        for (;;) {
+            try {
+                await clock.sleep(everyMs, within);
+                const status = await helm.status({ signal: within, maxMs: lookMs });
+                const isNew = status !== undefined && status.revision >= firstRevision;
+                tell(isNew
+                    ? describeProgress(status, (text, maxLength) => hiding.tell(text, maxLength))
+                    : 'Helm is at work');
+            }
+            catch (error) {
+                if (within.aborted)
+                    return;
+                log.debug(hiding.tell(Error.isError(error) ? error.message : String(error)));
+            }
+        }
+    }
+}
+
 ;// CONCATENATED MODULE: ./src/helm/upgrade.ts
+/** One upgrade: carried out by Helm, watched and judged by us, and taken back when it fails. */
 
 
 
@@ -36586,20 +37090,15 @@ function foundIn(rendered) {
 
 
 
-/** One question to the cluster. */
-const quickMs = 30_000;
-const watchEveryMs = 10_000;
-const upgrade_longestSilenceMs = 60_000;
-/** Helm's own end comes first, since it names what was not ready. */
-const graceMs = 30_000;
-/** All that a cancelled run has to put things back: the runner kills it ten seconds after the first signal. */
-const cancelledMs = 6_000;
-/** For reading what has become of a deployment, also when Helm has used up its time. */
-const readingMs = 30_000;
-const readingTries = 3;
-const rereadMs = 1_000;
-const shortestDelayMs = 500;
-const longestDelayMs = 5_000;
+
+
+
+
+
+/** What a cancelled run may take; the rest of it is for telling what was done. */
+const cancelledMs = 7_500;
+const upgrade_shortestDelayMs = 500;
+const upgrade_longestDelayMs = 5_000;
 /**
  * Upgrades the release and waits until what it runs is ready. When that fails, reads what the cluster says,
  * and only then rolls back: to the revision that was deployed before, or to nothing.
@@ -36608,43 +37107,34 @@ const longestDelayMs = 5_000;
  */
 async function upgrade(request, dependencies, receipt) {
     const { helm, hiding, clock, log, signal, timed } = dependencies;
-    const { release, namespace, before, helmTimeoutMs } = request;
-    const tell = (text, maxLength) => hiding.tell(text, maxLength);
+    const { release, before, helmTimeoutMs } = request;
     const beganMs = clock.nowMs();
     const leftMs = () => beganMs + helmTimeoutMs - clock.nowMs();
     const next = before.newestRevision + 1;
     const what = before.newestRevision === 0 ? 'install' : 'upgrade';
-    // The revisions that this run has made: its own, and that of its rollback. Another run may have slipped in between,
-    // and with a mirror its link is the same.
-    const ours = new Set();
-    let helmHasSucceeded = false;
-    let logged = { line: '', atMs: beganMs };
+    const attempt = {
+        request,
+        what,
+        ours: new Set(),
+        helmHasSucceeded: false,
+        goodbye: (0,src_clock/* deadlineAfter */.d8)(signal, cancelledMs, clock),
+    };
+    const watch = createWatch(next, dependencies);
     receipt.attempted = true;
+    receipt.live = undefined;
     log.info(`Helm ${what}: revision ${next}, within ${(0,units/* formatDuration */.a3)(helmTimeoutMs)}`);
     try {
-        await timed('upgrade', helmUpgrade);
-        helmHasSucceeded = true;
-        await assertOurs();
-        await timed('readiness', assertReady);
+        await timed('upgrade', () => watch.during(helmUpgrade));
+        attempt.helmHasSucceeded = true;
+        const deployed = await confirm();
+        await timed('readiness', () => waitUntilReady(deployed));
     }
     catch (error) {
-        throw await undo(error);
+        throw await undo(error, attempt, { ...dependencies, watch }, receipt);
     }
-    function helmUpgrade() {
+    async function helmUpgrade() {
         const within = { signal, maxMs: helmTimeoutMs + graceMs };
-        return watched(() => helm.upgrade({ ...request, timeoutMs: helmTimeoutMs }, within).catch(tellSlow));
-    }
-    /** Tells of the workloads while Helm is at work. */
-    async function watched(work) {
-        const watching = new AbortController();
-        const watch = watchWorkloads(AbortSignal.any([signal, watching.signal]));
-        try {
-            await work();
-        }
-        finally {
-            watching.abort();
-            await watch;
-        }
+        await helm.upgrade({ ...request, timeoutMs: helmTimeoutMs }, within).catch(tellSlow);
     }
     /** Its timeout bounds each hook and each wait; together they may take longer than there is time. */
     function tellSlow(error) {
@@ -36654,47 +37144,22 @@ async function upgrade(request, dependencies, receipt) {
         const slow = `The ${what} of ${release} was not done after ${waited}, and was ended.`;
         throw new errors/* Failure */.HR('deploy-failed', slow, { advice: notReadyAdvice, cause: error });
     }
-    async function watchWorkloads(within) {
-        for (;;) {
-            try {
-                await clock.sleep(watchEveryMs, within);
-                const status = await helm.status({ signal: within, maxMs: quickMs });
-                const isNew = status !== undefined && status.revision >= next;
-                logProgress(isNew ? describeProgress(status, tell) : 'Helm is at work');
-            }
-            catch (error) {
-                if (within.aborted)
-                    return;
-                logUnread(error);
-            }
-        }
-    }
-    /** A line on every change, and one a minute. */
-    function logProgress(line) {
-        const nowMs = clock.nowMs();
-        if (line === logged.line && nowMs - logged.atMs < upgrade_longestSilenceMs)
-            return;
-        logged = { line, atMs: nowMs };
-        log.info(`[${(0,units/* formatElapsed */.C7)(nowMs - dependencies.startedMs)}] ${line}`);
-    }
-    function logUnread(error) {
-        log.debug(Error.isError(error) ? hiding.tell(error.message) : 'the release could not be read');
-    }
     /** What is deployed must be ours and hold our link, whatever Helm says of it. */
-    async function assertOurs() {
+    async function confirm() {
         const deployed = await persistently((within) => readDeployed(helm, within));
-        receipt.after = deployed;
+        receipt.live = { deployed };
         const revision = deployed?.revision;
         const values = revision === undefined
             ? undefined
             : await persistently((within) => helm.valuesOf(revision, within));
         const problem = request.valuesProblem(values);
-        if (revision !== undefined && (problem === undefined || revision === next))
-            ours.add(revision);
-        if (revision !== undefined && problem === undefined) {
-            if (revision > next)
-                receipt.before = await persistently(readBetween);
-            return;
+        if (revision !== undefined && (problem === undefined || revision === next)) {
+            attempt.ours.add(revision);
+        }
+        if (deployed && problem === undefined) {
+            if (deployed.revision > next)
+                receipt.before = await persistently(readFormer);
+            return deployed;
         }
         if (revision === next) {
             throw new errors/* Failure */.HR('deploy-failed', `Revision ${next} of ${release} ${problem ?? ''}.`, {
@@ -36704,33 +37169,19 @@ async function upgrade(request, dependencies, receipt) {
         throw new errors/* Failure */.HR('deploy-failed', `Helm reported success, but what is deployed of ${release} is not of this run.`, { advice: 'Does something else deploy this release at the same time?' });
     }
     /** What another run has deployed between the last look and our revision is what ours has replaced. */
-    async function readBetween(within) {
+    async function readFormer(within) {
         const history = await helm.history(within);
-        const former = formerRevision(history);
+        const former = formerRevision(history, attempt);
         const found = history.find(({ revision }) => revision === former);
         if (!found || former === before.deployed?.revision)
             return before.deployed;
         const { revision, updated } = found;
         return { revision, updated, chart: await helm.chartOf(revision, within) };
     }
-    /** One answer that does not come must not undo a deployment that went well. */
-    async function persistently(ask) {
-        const untilMs = clock.nowMs() + Math.max(leftMs(), readingMs);
-        for (let delayMs = shortestDelayMs;; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
-            try {
-                return await ask({ signal, maxMs: quickMs });
-            }
-            catch (error) {
-                const isOver = clock.nowMs() >= untilMs;
-                if (!(error instanceof HelmError) || isOver)
-                    return explainCluster(error);
-                logUnread(error);
-                await clock.sleep(delayMs, signal);
-            }
-        }
-    }
-    async function assertReady() {
-        for (let delayMs = shortestDelayMs;; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
+    /** Our own judgement, since Helm 3 is content with less (helm.md, rule 3). */
+    async function waitUntilReady({ revision }) {
+        const tell = (text, maxLength) => hiding.tell(text, maxLength);
+        for (let delayMs = upgrade_shortestDelayMs;; delayMs = Math.min(2 * delayMs, upgrade_longestDelayMs)) {
             const status = await persistently((within) => helm.status(within));
             const workloads = workloadsOf(status?.resources ?? {});
             if (workloads.every(({ isReady }) => isReady)) {
@@ -36740,222 +37191,19 @@ async function upgrade(request, dependencies, receipt) {
             }
             if (leftMs() <= 0) {
                 const waited = (0,units/* formatDuration */.a3)(helmTimeoutMs);
-                const content = `Helm was content, but revision ${String(receipt.after?.revision)} of ${release} was not ready within ${waited}.`;
+                const content = `Helm reported success, but revision ${revision} of ${release} was not ready within ${waited}.`;
                 throw new errors/* Failure */.HR('deploy-failed', content, { advice: notReadyAdvice });
             }
-            logProgress(describeWorkloads(workloads, tell));
+            watch.tell(describeWorkloads(workloads, tell));
             await clock.sleep(Math.min(delayMs, leftMs()), signal);
         }
     }
-    /** Reads the reasons, puts things back, and gives the failure that tells of all of it. */
-    async function undo(error) {
-        const isCancelled = () => signal.aborted;
-        const failure = isCancelled() ? undefined : await undoAndExplain(error);
-        if (failure && !isCancelled())
-            return failure;
-        // Also in the middle of a rollback. Helm has ended, since it is always waited for.
-        const undone = await goBackAtOnce();
-        return new errors/* Failure */.HR('cancelled', `${signal.reason.message} ${undone}`);
-    }
-    async function undoAndExplain(error) {
-        const within = { signal, maxMs: quickMs };
-        const isRace = error instanceof HelmError && lockedByAnother.test(error.raw);
-        let undone;
-        let isPending = false;
-        try {
-            const history = await again(() => helm.history(within));
-            isPending = history[0]?.status.startsWith('pending-') === true;
-            const newest = history[0];
-            if (!isRace && newest && mayBeOurs(newest)) {
-                if (await again(() => holdsOurs(newest.revision, within)))
-                    ours.add(newest.revision);
-            }
-            if (ours.size > 0)
-                receipt.reasons = await readReasons(dependencies, within);
-            if (receipt.reasons.length > 0)
-                log.details('What the cluster says', receipt.reasons);
-            undone = await goBack(history, helmTimeoutMs, { signal, maxMs: helmTimeoutMs + graceMs });
-        }
-        catch (unread) {
-            logUnread(unread);
-            receipt.isKnown = false;
-            undone = `What it left could not be read, so nothing was rolled back. ${lookFirst()}`;
-        }
-        await readAfter(within);
-        if (isRace) {
-            const race = `Another operation on release ${release} began at the same moment. ${undone}`;
-            return isPending
-                ? lockedRelease(race, request, before.deployed)
-                : new errors/* Failure */.HR('release-locked', race, {
-                    advice: 'Look at what is deployed now; run this step again if it is not what you want.',
-                });
-        }
-        const failure = error instanceof HelmError ? error : (0,errors/* toFailure */.w2)(error);
-        return tellFailure(failure, ours.size > 0, undone);
-    }
-    /** Without waiting for anything, and with as few questions as can be: each may take a login of a second. */
-    async function goBackAtOnce() {
-        const timeUp = new AbortController();
-        const stopTimer = clock.timer(cancelledMs, () => {
-            timeUp.abort(new errors/* Failure */.HR('timeout', 'There was no time left to put the release back.'));
-        });
-        const within = { signal: timeUp.signal, maxMs: cancelledMs };
-        receipt.isKnown = false;
-        try {
-            const history = await helm.history(within);
-            const latest = history[0];
-            const newest = latest?.revision ?? 0;
-            if (latest && mayBeOurs(latest) && (newest === next || (await holdsOurs(newest, within)))) {
-                ours.add(newest);
-            }
-            const undone = await goBack(history, undefined, within);
-            const isAlone = history.every(({ revision }) => revision <= before.newestRevision || ours.has(revision));
-            if (!isAlone) {
-                await readAfter(within);
-                return undone;
-            }
-            receipt.isKnown = true;
-            if (receipt.putBack !== undefined && before.deployed) {
-                const updated = new Date(clock.wallMs()).toISOString();
-                receipt.after = { ...before.deployed, revision: newest + 1, updated };
-            }
-            else if (newest > before.newestRevision && before.newestRevision === 0) {
-                receipt.after = undefined;
-            }
-            return undone;
-        }
-        catch (error) {
-            logUnread(error);
-            return `What it left could not be read. ${lookFirst()}`;
-        }
-        finally {
-            stopTimer();
-        }
-    }
-    async function holdsOurs(revision, within) {
-        return request.valuesProblem(await helm.valuesOf(revision, within)) === undefined;
-    }
-    /** Helm marks what it has begun and not brought to an end as failed; what is deployed or pending is another's. */
-    function mayBeOurs({ revision, status }) {
-        const isNew = revision > before.newestRevision && !ours.has(revision);
-        return isNew && (helmHasSucceeded || status === 'failed');
-    }
-    /** A cluster that stumbles is when upgrades fail. */
-    async function again(ask) {
-        for (let tries = 1;; tries += 1) {
-            try {
-                return await ask();
-            }
-            catch (error) {
-                if (!(error instanceof HelmError) || tries === readingTries)
-                    throw error;
-                logUnread(error);
-                await clock.sleep(rereadMs, signal);
-            }
-        }
-    }
-    /**
-     * Goes back to what was deployed before our revision.
-     *
-     * @param waitMs how long Helm waits for the former pods; undefined not to wait at all
-     */
-    async function goBack(history, waitMs, within) {
-        const newest = history[0]?.revision ?? 0;
-        if (newest <= before.newestRevision)
-            return nothingChanged();
-        if (!ours.has(newest)) {
-            return `Meanwhile something else has made revision ${newest}, so nothing was rolled back.`;
-        }
-        const former = formerRevision(history);
-        if (former === undefined && before.newestRevision > 0) {
-            return 'The release was not deployed before, so there is nothing to roll back to; it is left as it is.';
-        }
-        const warning = former === before.deployed?.revision ? request.rollbackWarning() : undefined;
-        const also = warning === undefined ? '' : ` ${warning}`;
-        try {
-            if (former === undefined) {
-                log.info('Removing what was installed');
-                await goBackBy(waitMs, (patienceMs) => helm.uninstall(patienceMs, within));
-                return 'What was installed has been removed again.';
-            }
-            log.info(`Rolling back to revision ${former}`);
-            ours.add(newest + 1); // what Helm makes of a rollback
-            await goBackBy(waitMs, (patienceMs) => helm.rollback(former, patienceMs, within));
-            receipt.putBack = former;
-            return `Rolled back to revision ${former}.${also}`;
-        }
-        catch (error) {
-            const said = error instanceof HelmError ? ` Helm said: "${error.said}".` : '';
-            const command = wayBackCommand(request, former);
-            return `Putting it back failed as well; try \`${command}\`.${said}${also}`;
-        }
-    }
-    /** What was deployed a moment ago, unless another run has deployed since. */
-    function formerRevision(history) {
-        const first = Math.min(...ours);
-        const between = history.find(({ revision, status }) => revision < first &&
-            revision > before.newestRevision &&
-            /^(?:deployed|superseded)$/.test(status));
-        return between?.revision ?? before.deployed?.revision;
-    }
-    function lookFirst() {
-        const command = wayBackCommand(request, before.deployed?.revision);
-        return `Look at \`helm history ${release} -n ${namespace}\`; \`${command}\` goes back.`;
-    }
-    function nothingChanged() {
-        const { deployed } = before;
-        if (!deployed)
-            return 'Nothing has changed.';
-        return `Nothing has changed: revision ${deployed.revision} is still deployed.`;
-    }
-    /** An account that may not watch cannot wait either, on Helm 4; without waiting it can go back. */
-    function goBackBy(waitMs, work) {
-        return timed('rollback', async () => {
-            if (waitMs === undefined)
-                return work(undefined);
-            try {
-                await watched(() => work(waitMs));
-            }
-            catch (error) {
-                const mayNotWatch = error instanceof HelmError && /cannot watch resource/i.test(error.raw);
-                if (!mayNotWatch)
-                    throw error;
-                // Helm may have done all but the waiting.
-                await work(undefined).catch((later) => {
-                    if (!(later instanceof HelmError) || !/not found/.test(later.raw))
-                        throw later;
-                });
-            }
-        });
-    }
-    async function readAfter(within) {
-        try {
-            receipt.after = await readDeployed(helm, within);
-            receipt.isKnown = true;
-        }
-        catch (error) {
-            receipt.isKnown = false;
-            logUnread(error);
-        }
-    }
-    /** @param changed whether the cluster has seen anything of it */
-    function tellFailure(error, changed, undone) {
-        const items = receipt.reasons.map((reason) => `\n- ${reason}`).join('');
-        if (error instanceof errors/* Failure */.HR) {
-            const { message, advice } = error;
-            const code = changed && error.code !== 'internal' ? 'deploy-failed' : error.code;
-            return new errors/* Failure */.HR(code, `${message} ${undone}${items}`, { advice, cause: error });
-        }
-        const cause = clusterCause(error);
-        const code = changed ? 'deploy-failed' : (cause?.code ?? 'deploy-failed');
-        const said = `The ${what} of ${release} failed. Helm said: "${error.said}". ${undone}${items}`;
-        const advice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined);
-        return new errors/* Failure */.HR(code, said, { advice, cause: error });
+    /** One answer that does not come must not undo a deployment that went well. */
+    function persistently(ask) {
+        const untilMs = clock.nowMs() + Math.max(leftMs(), readingMs);
+        return askPersistently(() => ask({ signal, maxMs: quickMs }), untilMs, dependencies).catch(explainCluster);
     }
 }
-/** Said by a Helm that has made nothing. */
-const lockedByAnother = /another operation \(install\/upgrade\/rollback\) is in progress|release: already exists|cannot re-use a name that is still in use/;
-const notReadyAdvice = 'Correct what keeps the pods from being ready, or raise `helm-timeout-minutes` if they only need longer.';
 
 // EXTERNAL MODULE: external "node:crypto"
 var external_node_crypto_ = __nccwpck_require__(7598);
@@ -37045,8 +37293,8 @@ async function findHelm(wanted, dependencies) {
         const ours = await install(version, folder, releases, dependencies);
         const answer = await askVersion(ours, dependencies);
         if (!('version' in answer) || answer.version !== version) {
-            const problem = 'problem' in answer ? answer.problem : '';
-            const what = `Helm ${version} was downloaded, but does not run.${problem}`;
+            const why = 'said' in answer ? describeSilence(answer) : '';
+            const what = `Helm ${version} was downloaded, but does not run.${why}`;
             throw new errors/* Failure */.HR('environment', what, {
                 advice: `May programs be started from ${(0,src_text/* clean */.uH)(temporaryDirectory, 200)}? If not, ${otherHelm}`,
             });
@@ -37068,7 +37316,7 @@ function locate({ environment, platform, disk }) {
         .map((directory) => external_node_path_default().join(directory, name))
         .find((file) => (0,src_disk/* isFile */.fo)(file, disk));
 }
-async function askVersion(file, { runCommand, environment, temporaryDirectory, signal }) {
+async function askVersion(file, { runCommand, environment, temporaryDirectory, hiding, signal }) {
     try {
         const { stdout, stderr } = await runCommand(file, ['version', '--template', '{{.Version}}'], {
             environment,
@@ -37078,21 +37326,23 @@ async function askVersion(file, { runCommand, environment, temporaryDirectory, s
         });
         // A build by `go install` has no patch number.
         const match = /^v(\d+)\.(\d+)((?:\.\d+)?(?:-[0-9A-Za-z.-]+)?)(?:\+\S*)?$/.exec(stdout.trim());
-        if (!match)
-            return { file, problem: problemIn(stderr) };
+        if (!match) {
+            return { file, said: hiding.tell(stderr.trim().split('\n').at(-1) ?? '', 200), fault: '' };
+        }
         const [, major = '', minor = '', rest = ''] = match;
         return { file, version: `${major}.${minor}${rest}`, major: Number(major), minor: Number(minor) };
     }
     catch (error) {
         if (error instanceof process/* CommandFault */.u5)
-            return { file, problem: ` It gave no answer (${(0,src_text/* clean */.uH)(error.message, 80)}).` };
+            return { file, said: '', fault: (0,src_text/* clean */.uH)(error.message, 80) };
         throw error;
     }
 }
-/** It reads its variables first: of an unknown HELM_DRIVER it speaks instead of its version. */
-function problemIn(stderr) {
-    const [line = ''] = stderr.trim().split('\n').slice(-1);
-    return line === '' ? '' : ` It said: "${(0,src_text/* clean */.uH)(line, 200)}".`;
+/** A sentence with a space in front, or nothing. */
+function describeSilence({ said, fault }) {
+    if (fault !== '')
+        return ` It gave no answer (${fault}).`;
+    return said === '' ? '' : ` It said: "${said}".`;
 }
 function isSupported({ major, minor }) {
     return major === 4 || (major === 3 && minor >= oldestMinor3);
@@ -37103,12 +37353,13 @@ function satisfies({ version, major }, wanted) {
 function unsuitable(helm) {
     const where = (0,src_text/* clean */.uH)(helm.file, 200);
     const needed = `3.${oldestMinor3} or newer, or 4, is needed`;
-    const what = 'problem' in helm
-        ? `The Helm of this machine (${where}) does not say which version it is; ${needed}.${helm.problem}`
+    const what = 'said' in helm
+        ? `The Helm of this machine (${where}) does not say which version it is; ${needed}.${describeSilence(helm)}`
         : `The Helm of this machine (${where}) is ${helm.version}, too ${helm.major > 4 ? 'new' : 'old'}; ${needed}.`;
-    return new errors/* Failure */.HR('config', what, {
-        advice: 'Set `helm-version` to 3 or 4 to have one downloaded, or install one before this step.',
-    });
+    const advice = 'said' in helm && helm.said !== '' // so would another Helm
+        ? 'Correct what it says; most often it is a variable of this machine, such as HELM_DRIVER.'
+        : 'Set `helm-version` to 3 or 4 to have one downloaded, or install one before this step.';
+    return new errors/* Failure */.HR('config', what, { advice });
 }
 /** Downloads and unpacks; returns the path of the program. */
 async function install(version, folder, { baseUrl, sums }, dependencies) {
@@ -37514,6 +37765,8 @@ function isText(value) {
 
 
 
+/** What Helm itself reads of the environment and may quote. */
+const secretVariables = ['HELM_KUBETOKEN', 'HELM_DRIVER_SQL_CONNECTION_STRING'];
 const findHelmMs = 5 * 60_000;
 const loginMs = 45_000;
 /**
@@ -37529,6 +37782,7 @@ async function prepareWorkplace(inputs, dependencies) {
         (0,src_disk/* removeQuietly */.S2)(directory, disk, log); // the end of the process tries once more
     };
     try {
+        hide(secretVariables.map((name) => dependencies.environment[name] ?? ''));
         const environment = { ...environmentOfHelm(dependencies.environment), ...(await cluster()) };
         const installed = await findHelm(inputs.helmVersion, {
             ...dependencies,
@@ -37607,7 +37861,7 @@ async function prepareWorkplace(inputs, dependencies) {
         return { ...Object.fromEntries(kept), HELM_DEBUG: 'false' };
     }
     function hide(secrets) {
-        for (const secret of secrets) {
+        for (const secret of secrets.filter(({ length }) => length >= src_text/* shortestSecretLength */.hX)) {
             dependencies.mask(secret);
             hiding.add(secret);
         }
@@ -37652,8 +37906,7 @@ function secretsOf({ username, password }) {
 
 
 
-/** A chart is a download. */
-const chartMs = 45_000;
+
 /**
  * Deploys the export and notes in the receipt what it learns, so that a failure leaves it filled as far as the
  * run came.
@@ -37680,13 +37933,13 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
     const { release, namespace, jobId, valuesKey } = inputs;
     const { helm, directory } = workplace;
     const within = { signal, maxMs: quickMs };
+    const looking = {
+        ...dependencies,
+        ...{ helm, inputs, workplace, receipt, temporaryDirectory: directory },
+    };
     // What is wrong with the mirror, the release or the chart is told before anybody waits for an export.
     const links = await prepareLink(inputs, { ...dependencies, directory, timed });
-    const early = await lookAtRelease();
-    let chart = await findChart(early);
-    tellPlan(early);
-    if (early.newestRevision === 0 && !inputs.createNamespace)
-        await assertNamespace();
+    const early = await makePlan(looking);
     const session = openSession({ ...inputs, pollIntervalMs: undefined, maskBundleUrl: true }, {
         ...dependencies,
         mask(secret) {
@@ -37698,7 +37951,7 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
     try {
         log.info(`Attached to export job ${jobId}`);
         await session.waitForEnd(jobId, undefined);
-        await lookAtRelease(); // nothing is minted for a release that was locked while we waited
+        await lookAtRelease(looking); // nothing is minted for a release that was locked while we waited
         archive = await links.prepare(session, receipt);
     }
     finally {
@@ -37706,27 +37959,14 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
     }
     const verifier = await prepareVerifier(archive);
     await verifier?.before();
-    // Once more, since a download and a mirror take their time.
-    const before = await lookAtRelease();
-    const { deployed } = before;
-    const isAsBefore = deployed?.chart.version === early.deployed?.chart.version;
-    if (!isAsBefore)
-        chart = await findChart(before);
-    const formerValues = deployed && (await helm.valuesOf(deployed.revision, within).catch(explainCluster));
-    const formerLink = linkOf(formerValues, valuesKey);
-    // It may still work, and pods may quote it.
-    if (formerLink)
-        for (const secret of (0,src_link/* secretsOf */.Fj)(formerLink))
-            hiding.add(secret);
-    const expiry = formerLinkExpiry();
-    if (deployed && expiry !== undefined) {
-        log.warning(`The link of revision ${deployed.revision}, which is deployed now, ${expiry}. Going back to it would start pods that cannot fetch their site; with a mirror (\`mirror-bucket\`) they could.`);
-    }
-    const version = inputs.version ?? (dropsLabel(formerValues) ? null : undefined);
+    const { before, chart } = await renewPlan(early, looking);
+    const former = await readFormer(before.deployed);
+    const version = inputs.version ?? (dropsLabel() ? null : undefined);
     const link = await links.settle(session, receipt);
     await upgrade({
         release,
         namespace,
+        kubeContext: inputs.kubeContext,
         before,
         chart: chart.arguments,
         existingValues: inputs.existingValues,
@@ -37735,36 +37975,36 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
         createNamespace: inputs.createNamespace,
         helmTimeoutMs: inputs.helmTimeoutMs,
         valuesProblem: (values) => valuesProblem(values, valuesKey, link, inputs.version),
-        rollbackWarning: warnOfFormerLink,
+        rollbackWarning,
     }, { ...dependencies, helm, hiding, startedMs, timed, temporaryDirectory: directory }, receipt);
     receipt.liveSinceMs = clock.wallMs();
-    log.info(`Deployed: revision ${receipt.after?.revision ?? ''} of ${release} in ${namespace}`);
-    await warnOfUnusedLink();
+    const revision = receipt.live?.deployed?.revision ?? 0;
+    log.info(`Deployed: revision ${revision} of ${release} in ${namespace}`);
+    await warnOfUnusedLink({ revision, link, valuesKey }, { ...dependencies, helm, hiding }, within);
     if (verifier) {
         receipt.verified = await timed('verification', () => verifier.after()).catch(tellWayBack);
     }
-    function warnOfFormerLink() {
-        const expiry = formerLinkExpiry();
+    /** What the revision that is deployed was given; warns when the way back to it would not work. */
+    async function readFormer(deployed) {
+        const values = deployed && (await helm.valuesOf(deployed.revision, within).catch(explainCluster));
+        const own = ownValuesOf(values, valuesKey);
+        // Its link may still work, and pods may quote it.
+        if (own.link)
+            for (const secret of (0,src_link/* secretsOf */.Fj)(own.link))
+                hiding.add(secret);
+        const expiry = own.expiry(session.client.serverWallMs());
+        if (deployed && expiry !== undefined) {
+            log.warning(`The link of revision ${deployed.revision}, which is deployed now, ${expiry}. Going back to it would start pods that cannot fetch their site; with a mirror (\`mirror-bucket\`) they could.`);
+        }
+        return own;
+    }
+    function rollbackWarning() {
+        const expiry = former.expiry(session.client.serverWallMs());
         return expiry && `Its link ${expiry}: pods that start now cannot fetch it.`;
     }
-    function formerLinkExpiry() {
-        return expiredLinkOf(formerValues, valuesKey, session.client.serverWallMs());
-    }
-    /** Helm keeps values that no template reads, so that a wrong key goes through all else. */
-    async function warnOfUnusedLink() {
-        const revision = receipt.after?.revision ?? 0;
-        try {
-            if (holdsLink(await helm.manifestOf(revision, within), link))
-                return;
-            if (holdsLink(await helm.hooksOf(revision, within), link))
-                return;
-        }
-        catch (error) {
-            // It must not turn what is deployed into a failure.
-            log.debug(Error.isError(error) ? hiding.tell(error.message) : 'The manifest could not be read.');
-            return;
-        }
-        log.warning(`Nothing that the chart has rendered holds the link: does it read ${valuesKey}.bundleUrl? If not, check \`values-key\`.`);
+    /** A label that no longer belongs to what is deployed would stay with the values that are kept. */
+    function dropsLabel() {
+        return inputs.existingValues === 'keep' && !inputs.callerValues.setsVersion && former.hasLabel;
     }
     /** What cannot be verified stays deployed: the page may be slow to change, and the way back is the user's. */
     function tellWayBack(error) {
@@ -37773,52 +38013,12 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
         const { code, message, advice, cause } = error;
         if (code !== 'verify-failed' && code !== 'cancelled')
             throw error;
-        const stays = code === 'cancelled' ? ` Revision ${receipt.after?.revision ?? ''} stays deployed.` : '';
-        const former = receipt.before?.revision;
-        const warning = former === deployed?.revision ? (warnOfFormerLink() ?? '') : '';
-        const does = former === undefined ? 'takes it away' : 'goes back';
-        const back = `\`${wayBackCommand(inputs, former)}\` ${does}. ${warning}`;
+        const stays = code === 'cancelled' ? ` Revision ${revision} stays deployed.` : '';
+        const to = receipt.before?.revision;
+        const does = to === undefined ? 'takes it away' : 'goes back';
+        const warning = to === before.deployed?.revision ? (rollbackWarning() ?? '') : '';
+        const back = `\`${wayBackCommand(inputs, to)}\` ${does}. ${warning}`;
         throw new errors/* Failure */.HR(code, `${message}${stays}`, { advice: `${advice} ${back.trim()}`, cause });
-    }
-    async function lookAtRelease() {
-        const state = await readRelease(helm, within).catch(explainCluster);
-        receipt.before = receipt.after = state.deployed;
-        receipt.isKnown = true;
-        assertUnlocked(state, inputs);
-        return state;
-    }
-    /** Else Helm would say it after the export. An account that may not look goes on, and Helm says it then. */
-    async function assertNamespace() {
-        const { disk } = dependencies;
-        const exists = await namespaceExists(namespace, { helm, disk, temporaryDirectory: directory }, within);
-        if (exists !== false)
-            return;
-        throw new errors/* Failure */.HR('config', `The namespace ${namespace} does not exist.`, {
-            advice: 'Check `namespace`, create it, or set `create-namespace: true`.',
-        });
-    }
-    function findChart({ deployed: current }) {
-        const chartWithin = { signal, maxMs: chartMs };
-        return resolveChart(helm, workplace.chart, inputs.chartVersion, current, chartWithin);
-    }
-    function tellPlan({ deployed: current, newestRevision }) {
-        const never = newestRevision === 0 ? 'not installed yet' : 'never deployed';
-        const state = current ? `revision ${current.revision} is deployed` : never;
-        log.info(`Release ${release} in ${namespace}: ${state}`);
-        const { name, version } = chart.identity;
-        const was = current?.chart.version;
-        const change = was === version ? ' (as deployed)' : was && ` (was ${(0,src_text/* clean */.uH)(was, 80)})`;
-        log.info(`Chart ${(0,src_text/* clean */.uH)(name, 80)} ${(0,src_text/* clean */.uH)(version, 80)}${change ?? ''}`);
-        if (!current)
-            return;
-        log.info(inputs.existingValues === 'keep'
-            ? 'Values of the release: kept, below those of this run'
-            : 'Values of the release: forgotten, only those of this run count');
-    }
-    /** A label that no longer belongs to what is deployed would stay with the values that are kept. */
-    function dropsLabel(former) {
-        const keeps = inputs.existingValues === 'keep' && !inputs.callerValues.setsVersion;
-        return keeps && labelOf(former, valuesKey) !== undefined;
     }
     async function prepareVerifier(downloaded) {
         const { verifyUrl: url, helmTimeoutMs: timeoutMs } = inputs;
@@ -38113,12 +38313,12 @@ const helmOutputNames = [
     'failureCode',
 ];
 /** The value of every output, empty where it does not apply. Never the link: the release has it. */
-function toHelmOutputs({ exported: { jobId, job, delivery }, after, mirrored }, failure) {
+function toHelmOutputs({ exported: { jobId, job, delivery }, live, mirrored }, failure) {
     return {
         jobId: jobId ?? '',
         status: job?.status ?? '',
         pageCount: job?.pageCount?.toString() ?? '',
-        releaseRevision: after?.revision.toString() ?? '',
+        releaseRevision: live?.deployed?.revision.toString() ?? '',
         bundleSha256: mirrored ? (delivery.bundleSha256 ?? '') : '',
         failureCode: failure?.code ?? '',
     };
@@ -38130,8 +38330,7 @@ function emptyHelmReceipt(exported) {
         exported,
         helmVersion: undefined,
         before: undefined,
-        after: undefined,
-        isKnown: false,
+        live: undefined,
         attempted: false,
         liveSinceMs: undefined,
         putBack: undefined,
@@ -38372,11 +38571,11 @@ function table(facts) {
     const { inputs, receipt, durationMs } = facts;
     if (!inputs)
         return undefined;
-    const { before, after, isKnown, verified, helmVersion, stepMs } = receipt;
-    const changed = after?.revision !== before?.revision;
+    const { before, live, verified, helmVersion, stepMs } = receipt;
+    const changed = live !== undefined && live.deployed?.revision !== before?.revision;
     return twoColumns([
-        ['Live now', isKnown ? live(receipt) : receipt.attempted ? 'could not be read' : ''],
-        ['Before', isKnown && changed ? (before ? revision(before) : 'nothing') : ''],
+        ['Live now', live ? liveNow(live, receipt) : receipt.attempted ? 'could not be read' : ''],
+        ['Before', changed ? (before ? revision(before) : 'nothing') : ''],
         ['Way back', wayBack(facts)],
         ['Link', lifeOfLink(facts)],
         ['Mirror', receipt.mirrored && mirror(receipt.mirrored)],
@@ -38389,13 +38588,13 @@ function table(facts) {
         ['Took', duration(durationMs, stepMs, stepNames)],
     ]);
 }
-function live({ after, putBack, liveSinceMs }) {
-    if (!after)
+function liveNow({ deployed }, { putBack, liveSinceMs }) {
+    if (!deployed)
         return 'nothing';
     const origin = putBack === undefined ? '' : ` (revision ${putBack} put back)`;
-    const sinceMs = liveSinceMs ?? Date.parse(after.updated);
+    const sinceMs = liveSinceMs ?? Date.parse(deployed.updated);
     const since = Number.isNaN(sinceMs) ? '' : `, since ${(0,units/* formatUtc */.ay)(sinceMs)}`;
-    return `**${revision(after)}**${origin}${since}`;
+    return `**${revision(deployed)}**${origin}${since}`;
 }
 function revision({ revision: number, chart }) {
     return `revision ${number}, chart ${(0,src_text/* escapeMarkdown */.FV)(chart.name, 80)} ${(0,src_text/* escapeMarkdown */.FV)(chart.version, 80)}`;
@@ -38447,6 +38646,8 @@ function exportBlock(facts) {
 
 
 
+
+
 /** Prepares a deployment; nothing is sent before it runs. */
 function createHelmAction(dependencies) {
     const { runner, environment, machine } = dependencies;
@@ -38477,6 +38678,12 @@ function createHelmAction(dependencies) {
                     runner.output('jobId', jobId);
                 },
             }, receipt);
+        },
+        interrupted(failure) {
+            if (!inputs || !receipt.attempted || receipt.live)
+                return failure;
+            const look = lookFirst(inputs, receipt.before?.revision);
+            return new errors/* Failure */.HR(failure.code, `${failure.message} What it left is not known. ${look}`);
         },
         outputs: (failure) => toHelmOutputs(receipt, failure),
         annotation: (failure) => toAnnotation(failure, receipt.exported),
@@ -38528,7 +38735,7 @@ __nccwpck_require__.a(module, async (__webpack_handle_async_dependencies__, __we
 /* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_process__WEBPACK_IMPORTED_MODULE_0__);
 /* harmony import */ var _entry_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9605);
 /* harmony import */ var _network_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(9473);
-/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(235);
+/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2906);
 /* harmony import */ var _process_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9785);
 /** The entry of the Helm action. */
 
@@ -38536,8 +38743,8 @@ __nccwpck_require__.a(module, async (__webpack_handle_async_dependencies__, __we
 
 
 
-/** Helm ends at once and a rollback without waiting takes less than a second; then the runner still waits. */
-const longestGoodbyeMs = 7_000;
+/** Beyond what `upgrade.ts` allows itself, and before the runner kills. */
+const longestGoodbyeMs = 9_000;
 await (0,_entry_js__WEBPACK_IMPORTED_MODULE_1__/* .enter */ .V)((dependencies) => (0,_action_js__WEBPACK_IMPORTED_MODULE_3__/* .createHelmAction */ .B)({
     ...dependencies,
     runCommand: _process_js__WEBPACK_IMPORTED_MODULE_4__/* .systemCommand */ .vV,

@@ -299,19 +299,35 @@ describe('the check before the export', () => {
     DOMAIN_OR_JOB_ID: 'docs.example.com',
     RELEASE: 'docs',
     CHART: './chart',
+    NAMESPACE: 'default',
+    EXISTING_VALUES: '',
     TIMEOUT_MINUTES: '30',
+    HELM_TIMEOUT_MINUTES: '10',
+    MIRROR_BUCKET: '',
+    MIRROR_BASE_URL: '',
   }
+  const passed = { status: 0, log: '', outputs: '' }
 
   test('has a variable for each of them', () => {
     expect(Object.keys(stepOf(exportJob, 'check')?.env ?? {})).toEqual(Object.keys(good))
   })
 
   test.each(['', '0.5', '350', '350.0', 'soon'])('lets through %p minutes', (minutes) => {
-    expect(check({ ...good, TIMEOUT_MINUTES: minutes })).toEqual({
-      status: 0,
-      log: '',
-      outputs: '',
-    })
+    expect(check({ ...good, TIMEOUT_MINUTES: minutes })).toEqual(passed)
+  })
+
+  test.each([
+    { RELEASE: `${'a'.repeat(51)}.9`, NAMESPACE: 'n'.repeat(63) },
+    { RELEASE: '1', NAMESPACE: '' },
+    { RELEASE: ' docs\n', NAMESPACE: 'a-1\n' },
+    { EXISTING_VALUES: 'keep' },
+    { EXISTING_VALUES: 'reset\n' },
+    { HELM_TIMEOUT_MINUTES: '' },
+    { HELM_TIMEOUT_MINUTES: '0.05' },
+    { HELM_TIMEOUT_MINUTES: '60.0\n' },
+    { MIRROR_BUCKET: 'mirror', MIRROR_BASE_URL: 'https://mirror.example.com' },
+  ])('lets through %p', (change) => {
+    expect(check({ ...good, ...change })).toEqual(passed)
   })
 
   test.each([
@@ -322,6 +338,19 @@ describe('the check before the export', () => {
     ['chart', { CHART: '' }],
     ['timeout-minutes', { TIMEOUT_MINUTES: '350.5' }],
     ['timeout-minutes', { TIMEOUT_MINUTES: '1440' }],
+    ['release', { RELEASE: 'Docs' }],
+    ['release', { RELEASE: 'r'.repeat(54) }],
+    ['release', { RELEASE: 'docs\nmore' }],
+    ['namespace', { NAMESPACE: 'docs.example' }],
+    ['namespace', { NAMESPACE: '-docs' }],
+    ['namespace', { NAMESPACE: '$(exit)' }],
+    ['existing-values', { EXISTING_VALUES: 'kept' }],
+    ['helm-timeout-minutes', { HELM_TIMEOUT_MINUTES: '10m' }],
+    ['helm-timeout-minutes', { HELM_TIMEOUT_MINUTES: '60.1' }],
+    ['helm-timeout-minutes', { HELM_TIMEOUT_MINUTES: '0.0' }],
+    ['helm-timeout-minutes', { HELM_TIMEOUT_MINUTES: '-1' }],
+    ['mirror-base-url', { MIRROR_BUCKET: 'mirror' }],
+    ['mirror-bucket', { MIRROR_BASE_URL: 'https://mirror.example.com' }],
   ])('names %s', (name, change) => {
     const { status, log, outputs: written } = check({ ...good, ...change })
     expect(status).toBe(1)

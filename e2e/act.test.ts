@@ -90,7 +90,11 @@ await test('The reusable workflow exports, deploys with what the caller gave, an
       'chart-version': '1.2.3',
       environment: 'production',
     },
-    variables: { ADMIN_API_URL: emulator.apiUrl, MIRROR_BUCKET: 'bundles' },
+    variables: {
+      ADMIN_API_URL: emulator.apiUrl,
+      MIRROR_BUCKET: 'bundles',
+      MIRROR_BASE_URL: 'https://mirror.example.com',
+    },
     secrets: {
       ADMIN_API_KEY: emulator.keys.good,
       KUBECONFIG: 'apiVersion: v1\nkind: Config\nusers: ["$HOME", \'`x`\']\n',
@@ -119,6 +123,7 @@ await test('The reusable workflow exports, deploys with what the caller gave, an
     INPUT_KUBECONFIG: 'apiVersion: v1\nkind: Config\nusers: ["$HOME", \'`x`\']\n',
     'INPUT_HELM-TIMEOUT-MINUTES': '0.5',
     'INPUT_MIRROR-BUCKET': 'bundles',
+    'INPUT_MIRROR-BASE-URL': 'https://mirror.example.com',
     AWS_ACCESS_KEY_ID: 'access-key',
   })
   assert.deepEqual(Object.fromEntries(result.outputs), {
@@ -213,11 +218,24 @@ await test('The reusable workflow does not deploy when the export fails, and say
 
 await test('The reusable workflow names what is missing before it asks for anything', async () => {
   const requestsBefore = emulator.requests.length
-  using result = await run({ secrets: {}, inputs: { release: '', 'timeout-minutes': '360' } })
+  const wrong = {
+    release: '',
+    'timeout-minutes': '360',
+    namespace: 'Docs',
+    'existing-values': 'forget',
+    'helm-timeout-minutes': '10m',
+  }
+  using result = await run({
+    secrets: {},
+    inputs: wrong,
+    variables: { ADMIN_API_URL: emulator.apiUrl, MIRROR_BUCKET: 'bundles' },
+  })
   assert.equal(result.exitCode, 1)
   const [error = '', ...more] = result.step('Check inputs and secrets').errors
   assert.deepEqual(more, [])
-  for (const name of ['API_KEY', 'release', 'timeout-minutes']) assert.match(error, RegExp(name))
+  for (const name of ['API_KEY', 'mirror-base-url', ...Object.keys(wrong)]) {
+    assert.match(error, RegExp(`[ -]${name}\\b`))
+  }
   assert.deepEqual([...result.jobs], [['export', 'failure']])
   assert.equal(result.outputs.get('failureCode'), 'config')
   assert.equal(emulator.requests.length, requestsBefore)

@@ -74,7 +74,9 @@ await describe('The mirror', { concurrency: 3 }, () => {
         await using scene = await stage.scene(helm)
         using result = await deploy(scene, { variables: { MIRROR_BASE_URL: '' } })
         assert.equal(result.outputs.get('failureCode'), 'config')
-        assert.match(result.step('Deploy').errors.join(), /`mirror-base-url` is missing/)
+        const { errors } = result.step('Check inputs and secrets')
+        assert.match(errors.join(), /mirror-bucket and mirror-base-url belong together/)
+        assert.equal(scene.count('start'), 0)
         assert.deepEqual(await scene.history(), [])
       },
     )

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { after, describe } from 'node:test'
 import { dump, load } from 'js-yaml'
 import { filesIn } from './support/secrets.ts'
-import { forEachHelm, nowhere, type Scene, startStage } from './support/scene.ts'
+import { chart, forEachHelm, nowhere, type Scene, startStage } from './support/scene.ts'
 
 interface Role {
   readonly metadata: { readonly name: string }
@@ -20,34 +20,55 @@ const leastRole = load(roleText) as Role
 const stage = await startStage()
 after(() => stage.close())
 
+/** Of a caller whose cloud gives a kubeconfig. */
+const secrets = { CLOUD_CREDENTIAL: stage.kubeconfig }
+
 await describe('Accounts', { concurrency: 3 }, () => {
   forEachHelm((helm, _, scenario) => {
     scenario('A job with the login of its own cloud deploys with this step', async () => {
       await using scene = await stage.scene(helm)
-      using result = await scene.deploy({
-        workflow: 'own-login.yml',
-        inputs: { version: '1.10' },
-        secrets: { CLOUD_CREDENTIAL: stage.kubeconfig },
-      })
+      using result = await scene.deploy({ workflow: 'own-login.yml', secrets })
       assert.equal(result.exitCode, 0, result.log)
       await scene.expectServed(result.step('Deploy').outputs.get('jobId') ?? '')
-      assert.equal(await versionOf(scene), '1.10')
+      assert.equal((await scene.deployment()).spec.replicas, 3)
       assert.deepEqual(filesIn(path.join(result.leftovers, 'docs')), [])
+    })
+
+    scenario('That job makes its namespace on the first run', async () => {
+      await using scene = await stage.scene(helm)
+      const namespace = `${scene.namespace}-new`
+      using result = await scene.deploy({
+        workflow: 'own-login.yml',
+        inputs: { namespace },
+        secrets,
+      })
+      assert.equal(result.exitCode, 0, result.log)
+      await stage.cluster.client.get(`/apis/apps/v1/namespaces/${namespace}/deployments/docs`)
     })
 
     scenario('A job that calls Helm itself deploys with the values file', async () => {
       await using scene = await stage.scene(helm)
+      const workflow = 'values-file.yml'
+      using first = await scene.deploy({ workflow, secrets })
+      assert.equal(first.exitCode, 0, first.log)
+      await scene.expectServed(first.step('Export the site').outputs.get('jobId') ?? '')
+      assert.deepEqual(filesIn(path.join(first.leftovers, 'docs')), [])
+
+      // What somebody has set in between is kept.
+      await scene.helm('upgrade', 'docs', chart, '--reuse-values', '--set', 'replicaCount=3')
       const version = 'a,b={c}&d%2Ce "f" \\'
-      using result = await scene.deploy({
-        workflow: 'values-file.yml',
-        inputs: { version },
-        secrets: { CLOUD_CREDENTIAL: stage.kubeconfig },
+      const file = `.github/workflows/${workflow}`
+      const text = readFileSync(path.join(import.meta.dirname, 'caller', file), 'utf8')
+      const input = /^( +)(?=values-file:)/m
+      using second = await scene.deploy({
+        workflow,
+        files: { [file]: text.replace(input, `$1version: ${JSON.stringify(version)}\n$1`) },
+        secrets,
       })
-      assert.equal(result.exitCode, 0, result.log)
-      await scene.expectServed(result.step('Export the site').outputs.get('jobId') ?? '')
+      assert.equal(second.exitCode, 0, second.log)
+      await scene.expectServed(second.step('Export the site').outputs.get('jobId') ?? '')
       assert.equal(await versionOf(scene), version)
       assert.equal((await scene.deployment()).spec.replicas, 3)
-      assert.deepEqual(filesIn(path.join(result.leftovers, 'docs')), [])
     })
 
     scenario(

@@ -292,12 +292,12 @@ await test('A job with its own Helm hands it the values file', async () => {
     mode: 0o755,
   })
   try {
-    using result = await run({ workflow: 'values-file.yml', secrets, helm })
+    using result = await run({ workflow: 'values-file.yml', secrets, helm, unmasked: true })
     assert.equal(result.exitCode, 0, result.messages.join('\n'))
     const [command = '', ...values] = result.step('Deploy').lines.map(({ text }) => text)
     assert.match(
       command,
-      /cluster\.yaml upgrade docs \.\/chart --install --wait --timeout 10m --namespace default -f values\/production\.yaml -f \S+static-export\.yaml$/,
+      /cluster\.yaml upgrade docs \.\/chart --install --namespace docs --create-namespace --reset-then-reuse-values -f \S+static-export\.yaml --wait --timeout 10m$/,
     )
     const link = /bundleUrl: "(.+)"/.exec(values.join('\n'))?.[1] ?? ''
     assert.equal((await fetch(link)).status, 200)

@@ -106,13 +106,18 @@ describe('README', () => {
   })
 })
 
-const examples = ['README.md', 'docs/helm.md'].flatMap((file) =>
-  marked
-    .lexer(readText(file))
-    .flatMap((block) =>
-      block.type === 'code' && block.lang === 'yaml' ? [block.text as string] : [],
-    ),
-)
+const examples = ['README.md', 'docs/helm.md'].flatMap(examplesOf)
+
+/** A job that `e2e` runs becomes the one that is shown by these, in their order. */
+const shownAs: readonly (readonly [RegExp, string])[] = [
+  [/^[^]*?^(?=jobs:$)/m, ''],
+  [/ # zizmor: .*/g, ''],
+  [/\$\{\{ vars\.ADMIN_API_URL \}\}/g, 'https://api.example.com'],
+  [/\$\{\{ inputs\.namespace \}\}/g, 'docs'],
+  [/\.\/chart\b/g, './deploy/chart'],
+  // The steps `Log in to the cluster` and `Log out`, to the empty line behind them.
+  [/^ +- name: Log (?:in|out)\b(?:.*\n)+?(?:\n|$(?![^]))/gm, ''],
+]
 
 /** What an example may use, and what it has to be given. */
 const usable: Readonly<Record<string, { inputs: readonly string[]; required: readonly string[] }>> =
@@ -140,7 +145,13 @@ describe('the examples of README and docs', () => {
       expect(usable[uses]?.inputs).toEqual(expect.arrayContaining(names))
       expect(names).toEqual(expect.arrayContaining([...(usable[uses]?.required ?? [])]))
       expect('domain' in inputs || 'job-id' in inputs).toBe(true)
-      expect(Object.keys(workflow.secrets)).toEqual(expect.arrayContaining(Object.keys(secrets)))
+      // A first run works as copied: it installs the chart, where the reader is told to make the namespace.
+      if (String(inputs['chart']).startsWith('oci:')) expect(names).toContain('chart-version')
+      if ('namespace' in inputs && !('create-namespace' in inputs)) {
+        expect(example).toMatch(/^ +namespace: .* # has to be there/m)
+      }
+      const given = secrets === 'inherit' ? [] : Object.keys(secrets)
+      expect(Object.keys(workflow.secrets)).toEqual(expect.arrayContaining(given))
     }
     const ids = steps.flatMap(({ uses, id }) => (uses === undefined ? [] : [id]))
     for (const [, id, output] of example.matchAll(/\bsteps\.([\w-]+)\.outputs\.([\w-]+)/g)) {
@@ -153,6 +164,13 @@ describe('the examples of README and docs', () => {
     }
   })
 
+  test.each(['own-login.yml', 'values-file.yml'])('%s of e2e/caller is shown', (file) => {
+    const run = readText(`e2e/caller/.github/workflows/${file}`)
+    const shown = shownAs.reduce((text, [what, by]) => text.replace(what, by), run).trim()
+    expect(shown).toMatch(/^jobs:\n/)
+    expect(examplesOf('docs/helm.md')).toContain(shown)
+  })
+
   const scripts = examples.flatMap((example) => stepsIn(load(example)).map(({ run }) => run))
 
   test('put no expression into a script', () => {
@@ -163,6 +181,7 @@ describe('the examples of README and docs', () => {
     const upgrades = scripts.filter((script) => script?.includes('helm upgrade'))
     expect(upgrades.length).toBeGreaterThan(0)
     expect(upgrades.filter((script) => !script?.includes('-f "$VALUES_FILE"'))).toEqual([])
+    expect(upgrades.filter((script) => !/--install .*--namespace /.test(script ?? ''))).toEqual([])
     expect(scripts.filter((script) => script?.includes('--set'))).toEqual([])
   })
 })
@@ -245,6 +264,14 @@ test('the product names no vendor', () => {
   expect(files.filter((file) => /mintlify|\bmint_/i.test(readText(file)))).toEqual([])
 })
 
+function examplesOf(file: string): string[] {
+  return marked
+    .lexer(readText(file))
+    .flatMap((block) =>
+      block.type === 'code' && block.lang === 'yaml' ? [block.text as string] : [],
+    )
+}
+
 /** The names in the first column of the table with that heading, without their backquotes. */
 function firstColumn(heading: string, blocks = readme): string[] {
   for (const block of blocks) {
@@ -261,7 +288,7 @@ interface Step {
   readonly uses?: string
   readonly run?: string
   readonly with?: Readonly<Record<string, unknown>>
-  readonly secrets?: Readonly<Record<string, unknown>>
+  readonly secrets?: Readonly<Record<string, unknown>> | 'inherit'
 }
 
 /** The steps in an example, which is a workflow, a job or a list of steps; a job that calls a workflow is one. */

@@ -13,12 +13,6 @@ import { expectNoSecrets } from './support/secrets.ts'
 const stage = await startStage()
 after(() => stage.close())
 
-/** What was deployed before the run that a test is about. */
-const former = {
-  staticExport: { enabled: true, bundleUrl: 'https://storage.example.com/former.tar.gz' },
-  settings: { TITLE: 'Former' },
-}
-
 /** What a chart does before each upgrade, with the link at hand; no node takes its pod. */
 const migration = {
   apiVersion: 'batch/v1',
@@ -52,13 +46,6 @@ const claim = {
     accessModes: ['ReadWriteOnce'],
     resources: { requests: { storage: '1Gi' } },
   },
-}
-
-/** The release is as `former` has it, and its pods run. */
-async function expectFormer(scene: Scene): Promise<void> {
-  assert.deepEqual(await scene.values(), former)
-  assert.equal((await scene.ready()).spec.template.spec.nodeSelector, undefined)
-  assert.equal(await scene.link(), former.staticExport.bundleUrl)
 }
 
 /** The only error and the summary, as a reader has it. */
@@ -111,7 +98,7 @@ void describe('Rollouts', { concurrency: 3 }, () => {
 
     scenario('A failed export leaves the cluster untouched', async () => {
       await using scene = await stage.scene(helm)
-      await scene.install(former)
+      const former = await scene.installFormer()
       scene.emulator.failNextJob({ error: 'Out of paper.', afterPages: 1 })
       using result = await scene.deploy()
       assert.equal(result.exitCode, 1)
@@ -126,20 +113,20 @@ void describe('Rollouts', { concurrency: 3 }, () => {
       assert.equal(outputs.get('failureCode'), 'job-failed')
       assert.equal(outputs.get('releaseRevision'), '1')
       assert.deepEqual(await scene.history(), ['1 deployed'])
-      await expectFormer(scene)
+      await scene.expectFormer(former)
     })
 
     scenario(
       'Pods that no node takes: the reason is told, and the former revision is back',
       async () => {
         await using scene = await stage.scene(helm)
-        await scene.install(former)
+        const former = await scene.installFormer()
         using result = await scene.deploy({
           inputs: { values: JSON.stringify(nowhere), 'helm-timeout-minutes': '0.3' },
         })
         assert.equal(result.exitCode, 1)
         assert.deepEqual(await scene.history(), ['1 superseded', '2 failed', '3 deployed'])
-        await expectFormer(scene)
+        await scene.expectFormer(former)
         assert.equal(result.outputs.get('failureCode'), 'deploy-failed')
         assert.equal(result.outputs.get('releaseRevision'), '3')
         const { errors, summary } = result.step('Deploy')
@@ -155,7 +142,7 @@ void describe('Rollouts', { concurrency: 3 }, () => {
 
     scenario('A rollout that only Helm 3 believes in fails', async () => {
       await using scene = await stage.scene(helm)
-      await scene.install(former)
+      const former = await scene.installFormer()
       const values = {
         ...nowhere,
         replicaCount: 1,
@@ -170,12 +157,12 @@ void describe('Rollouts', { concurrency: 3 }, () => {
       assert.equal(result.outputs.get('failureCode'), 'deploy-failed')
       assert.equal(result.outputs.get('releaseRevision'), '3')
       assert.equal((await scene.history()).at(-1), '3 deployed')
-      await expectFormer(scene)
+      await scene.expectFormer(former)
     })
 
     scenario('A pod that crashes: its last words are told, without the link in them', async () => {
       await using scene = await stage.scene(helm)
-      await scene.install(former)
+      const former = await scene.installFormer()
       const [crashed, deployed] = await Promise.all([
         crashNextPod(scene, 'fetch', (link) => `could not fetch ${link}`),
         scene.deploy({
@@ -194,12 +181,12 @@ void describe('Rollouts', { concurrency: 3 }, () => {
       }
       assert.equal(result.outputs.get('releaseRevision'), '3')
       assert.equal((await scene.history()).at(-1), '3 deployed')
-      await expectFormer(scene)
+      await scene.expectFormer(former)
     })
 
     scenario('A hook that fails: its last words are told, without the link in them', async () => {
       await using scene = await stage.scene(helm)
-      await scene.install(former)
+      const former = await scene.installFormer()
       const told = Promise.withResolvers<undefined>()
       const end = () => {
         told.resolve(undefined)
@@ -229,12 +216,12 @@ void describe('Rollouts', { concurrency: 3 }, () => {
       assert.equal(result.outputs.get('failureCode'), 'deploy-failed')
       assert.equal(result.outputs.get('releaseRevision'), '3')
       assert.deepEqual(await scene.history(), ['1 superseded', '2 failed', '3 deployed'])
-      await expectFormer(scene)
+      await scene.expectFormer(former)
     })
 
     scenario('A volume that nobody provides: the reason is told', async () => {
       await using scene = await stage.scene(helm)
-      await scene.install(former)
+      const former = await scene.installFormer()
       using result = await scene.deploy({
         files: { 'chart/templates/claim.yaml': dump(claim) },
       })
@@ -250,7 +237,7 @@ void describe('Rollouts', { concurrency: 3 }, () => {
       assert.equal(result.outputs.get('failureCode'), 'deploy-failed')
       assert.equal(result.outputs.get('releaseRevision'), '3')
       assert.deepEqual(await scene.history(), ['1 superseded', '2 failed', '3 deployed'])
-      await expectFormer(scene)
+      await scene.expectFormer(former)
     })
 
     scenario('A first install that fails is removed again', async () => {
@@ -286,17 +273,17 @@ void describe('Rollouts', { concurrency: 3 }, () => {
 
     scenario('An upgrade that was killed: the error names what frees the release', async () => {
       await using scene = await stage.scene(helm)
-      await scene.install(former)
+      const former = await scene.installFormer()
       await killInTheMiddle(scene, '2 pending-upgrade')
       const inputs = { 'job-id': await scene.startExport() }
       using locked = await scene.deploy({ workflow: oneStep, inputs })
-      assert.equal(scene.count('bundle'), 0)
+      assert.equal(scene.count('bundle'), 1) // that of the former export
       assert.deepEqual(await scene.history(), ['1 deployed', '2 pending-upgrade'])
       assert.equal(locked.step('Deploy').outputs.get('failureCode'), 'release-locked')
       assert.equal(locked.step('Deploy').outputs.get('releaseRevision'), '1')
 
       await scene.followAdvice(locked.step('Deploy').errors)
-      await expectFormer(scene)
+      await scene.expectFormer(former)
       using result = await scene.deploy({ workflow: oneStep, inputs })
       assert.equal(result.exitCode, 0, result.log)
       assert.equal((await scene.history()).at(-1), '4 deployed')
@@ -319,7 +306,7 @@ void describe('Rollouts', { concurrency: 3 }, () => {
 
     scenario('A cancel while the export runs changes nothing', async () => {
       await using scene = await stage.scene(helm, { jobSeconds: 3600 })
-      await scene.install(former)
+      await scene.install({ settings: { TITLE: 'Former' } })
       const { cancel, onLine } = canceller()
       using result = await scene.deploy({
         onLine: onLine(/^Export of .* started/, 'dist/index.js'),
@@ -342,16 +329,16 @@ void describe('Rollouts', { concurrency: 3 }, () => {
       assert.equal(outputs.get('releaseRevision'), '1')
       assert.equal(scene.count('bundle'), 0)
       assert.deepEqual(await scene.history(), ['1 deployed'])
-      await expectFormer(scene)
+      assert.deepEqual(await scene.values(), { settings: { TITLE: 'Former' } })
     })
 
     scenario('A cancel while Helm waits brings the former revision back', async () => {
       await using scene = await stage.scene(helm)
-      await scene.install(former)
+      const former = await scene.installFormer()
       using result = await cancelWhile(scene, '2 pending-upgrade')
       assert.deepEqual(await scene.history(), ['1 superseded', '2 failed', '3 deployed'])
       assert.equal(result.outputs.get('releaseRevision'), '3')
-      await expectFormer(scene)
+      await scene.expectFormer(former)
     })
 
     scenario('A cancel in the first install takes it away', async () => {

@@ -480,7 +480,7 @@ describe('a revision that is not ours', () => {
     const { failure, receipt } = await fail()
     expect(failure.code).toBe('release-locked')
     expect(failure.message).toMatch(
-      /^Another operation on release docs began at the same moment\. Release docs is locked: its revision 2 is pending-upgrade since 2026-11-20T12:00:\d\d\S*\. Revision 2 may be/,
+      /^Another operation on release docs began at the same moment\. Release docs is locked: its revision 2 is pending-upgrade since 2026-11-20T12:00:\d\d\S*\.$/,
     )
     expect(failure.advice).toContain('Only if no other run is deploying')
     expect(failure.advice).toContain('`helm rollback docs 1 -n default --wait`')

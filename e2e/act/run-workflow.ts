@@ -104,6 +104,7 @@ async function runIn(
       TMPDIR: path.join(leftovers, 'tmp'),
       LANG: 'C.UTF-8',
       E2E_LEFTOVERS: leftovers,
+      NODE_OPTIONS: `--import=${new URL('linger.ts', import.meta.url).href}`,
       ...marker,
       ...options.environment,
     },

@@ -117,6 +117,11 @@ interface Variable {
   readonly valueFrom?: { readonly secretKeyRef: { readonly name: string; readonly key: string } }
 }
 
+export interface Former {
+  readonly jobId: string
+  readonly values: Values
+}
+
 /** A namespace in which one Helm deploys the release `docs`. */
 export class Scene implements AsyncDisposable {
   readonly emulator: Emulator
@@ -280,8 +285,27 @@ export class Scene implements AsyncDisposable {
 
   /** The archive of an export, by a link of its own. */
   async archiveOf(jobId: string): Promise<Buffer> {
-    const { bundleUrl } = await this.#ask<{ bundleUrl: string }>(`jobs/${jobId}/bundle`, {})
-    return download(bundleUrl)
+    return download(await this.#mintLink(jobId))
+  }
+
+  async #mintLink(jobId: string): Promise<string> {
+    return (await this.#ask<{ bundleUrl: string }>(`jobs/${jobId}/bundle`, {})).bundleUrl
+  }
+
+  /** Installs the release by hand with an export of its own: what is deployed before the run that a test is about. */
+  async installFormer(): Promise<Former> {
+    const jobId = await this.startExport()
+    const bundleUrl = await this.#mintLink(jobId)
+    const values = { staticExport: { enabled: true, bundleUrl }, settings: { TITLE: 'Former' } }
+    await this.install(values)
+    return { jobId, values }
+  }
+
+  /** The release is as it was installed before, its pods run, and its link leads to its export. */
+  async expectFormer({ jobId, values }: Former): Promise<void> {
+    assert.deepEqual(await this.values(), values)
+    assert.equal((await this.ready()).spec.template.spec.nodeSelector, undefined)
+    await this.expectServed(jobId)
   }
 
   /** How often the Admin API was asked for something. */

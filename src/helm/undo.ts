@@ -259,10 +259,10 @@ export async function undo(
     } catch (locked) {
       if (locked instanceof Failure && locked.code === 'release-locked') {
         const { message, advice } = locked
-        return new Failure('release-locked', `${race} ${message} ${done}`, { advice, cause: error })
+        return new Failure('release-locked', `${race} ${message}`, { advice, cause: error })
       }
       logUnread(locked)
-      return lockedRelease(`${race} ${done}`, request, before.deployed)
+      return lockedRelease(race, request, before.deployed)
     }
     const advice = 'Look at what is deployed now; run this step again if it is not what you want.'
     return new Failure('release-locked', `${race} ${done}`, { advice })

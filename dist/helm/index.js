@@ -37006,10 +37006,10 @@ async function undo(error, attempt, dependencies, receipt) {
         catch (locked) {
             if (locked instanceof errors/* Failure */.HR && locked.code === 'release-locked') {
                 const { message, advice } = locked;
-                return new errors/* Failure */.HR('release-locked', `${race} ${message} ${done}`, { advice, cause: error });
+                return new errors/* Failure */.HR('release-locked', `${race} ${message}`, { advice, cause: error });
             }
             logUnread(locked);
-            return lockedRelease(`${race} ${done}`, request, before.deployed);
+            return lockedRelease(race, request, before.deployed);
         }
         const advice = 'Look at what is deployed now; run this step again if it is not what you want.';
         return new errors/* Failure */.HR('release-locked', `${race} ${done}`, { advice });

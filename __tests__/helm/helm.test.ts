@@ -311,6 +311,17 @@ describe('tells of an error', () => {
     expect(error.raw).toContain('level=WARN')
   })
 
+  test.each([
+    // A chart that fails on purpose, and a webhook (3.21.4 and 4.2.4).
+    'execution error at (docs/templates/a.yaml:1:3): Error: replicaCount must be set',
+    'admission webhook "policy.example.com" denied the request: ValidationError: replicas is too low',
+  ])('what it says of an error inside it: %s', async (text) => {
+    expect((await failing(`Error: UPGRADE FAILED: ${text}\n`)).said).toBe(text)
+    expect((await failing(`Error: the login\nlevel=WARN msg="x"\nError: ${text}\n`)).said).toBe(
+      text,
+    )
+  })
+
   test('the link nowhere, which a schema error quotes whole', async () => {
     const error = await failing(
       "Error: UPGRADE FAILED: values don't meet the specifications of the schema(s) in the following chart(s):\ndocs:\n- at '/staticExport/bundleUrl': 'https://s.test/a?X-Amz-Signature=0123456789abcdef' does not match pattern '^ftp://'\n",

@@ -283,9 +283,12 @@ function commandOf(args: readonly string[]): string {
   return ['get', 'show', 'repo', 'registry'].includes(first) ? `${first} ${second}` : first
 }
 
-/** Helm's error is its last paragraph; warnings and debugging stand before it. */
+/**
+ * Helm's error is its last paragraph; warnings and debugging stand before it. Only at the start of a line: a chart or a
+ * webhook may speak of an error in the middle of it.
+ */
 function lastWords(raw: string): string {
-  const at = raw.lastIndexOf('Error: ')
+  const at = `\n${raw}`.lastIndexOf('\nError: ')
   const words = at === -1 ? raw : raw.slice(at + 'Error: '.length)
   return (
     words

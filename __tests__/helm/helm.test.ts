@@ -164,6 +164,14 @@ describe('tells Helm', () => {
     expect(told()).toEqual(['rollback docs 7 --namespace web', 'uninstall docs --namespace web'])
   })
 
+  test('to ask the cluster for no more than a template looks up', async () => {
+    const { helm, told } = answering({})
+    await helm.render('/tmp/events', '{}', within)
+    expect(told()).toEqual([
+      'template docs /tmp/events --namespace web --dry-run=server --is-upgrade --disable-openapi-validation --values -',
+    ])
+  })
+
   test('the password of a login by standard input only', async () => {
     const { helm, calls } = answering({})
     const args = ['registry', 'login', 'r.test', '--username', 'u', '--password-stdin']

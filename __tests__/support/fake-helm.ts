@@ -171,7 +171,12 @@ const flagsOf: Readonly<Record<string, Readonly<Record<string, 'value' | 'switch
   },
   rollback: { '--wait': 'switch', '--timeout': 'value' },
   uninstall: { '--wait': 'switch', '--timeout': 'value' },
-  template: { '--dry-run': 'value', '--values': 'value' },
+  template: {
+    '--dry-run': 'value',
+    '--is-upgrade': 'switch',
+    '--disable-openapi-validation': 'switch',
+    '--values': 'value',
+  },
   'repo add': { '--username': 'value', '--password-stdin': 'switch' },
   'registry login': {
     '--username': 'value',

@@ -205,7 +205,11 @@ export function createHelm(dependencies: HelmDependencies): Helm {
     },
 
     async render(chartDirectory, values, within) {
-      const args = ['template', release, chartDirectory, ...place, '--dry-run=server']
+      const args = [
+        ...['template', release, chartDirectory, ...place, '--dry-run=server'],
+        // Else Helm 4 asks whether what is rendered exists, and loads the schema of the cluster for it.
+        ...['--is-upgrade', '--disable-openapi-validation'],
+      ]
       return (await succeed([...args, '--values', '-'], within, values)).stdout
     },
 

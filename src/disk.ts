@@ -184,7 +184,13 @@ export function removeQuietly(target: string, disk: Pick<Disk, 'remove'>, log: L
 const doomed = new Set<string>()
 
 function removeDoomed(): void {
-  for (const target of doomed) fs.rmSync(target, { recursive: true, force: true })
+  for (const target of doomed) {
+    try {
+      fs.rmSync(target, { recursive: true, force: true })
+    } catch {
+      // The run has ended and said how; it must not become a failure now, nor keep what comes next.
+    }
+  }
 }
 
 function existingAncestor(target: string): string {

@@ -22,6 +22,8 @@ export interface Patience {
 export interface PatienceDependencies {
   readonly clock: Clock
   readonly deadline: Deadline
+  /** That the deadline is over, in words; only one that is not of the whole step needs its own. */
+  readonly overWords?: string | undefined
   /** Aborted when the run is cancelled. */
   readonly signal: AbortSignal
 }
@@ -33,7 +35,7 @@ export interface PatienceDependencies {
  */
 export function createPatience(
   maxSilenceMs: number,
-  { clock, deadline, signal }: PatienceDependencies,
+  { clock, deadline, overWords, signal }: PatienceDependencies,
 ): Patience {
   const ending = new AbortController()
   const stopDeadline = clock.timer(deadline.remainingMs(), end)
@@ -54,7 +56,7 @@ export function createPatience(
     end,
     describeEnd: (host) =>
       deadline.remainingMs() <= 0
-        ? 'the time of this step (`timeout-minutes`) is over'
+        ? (overWords ?? 'the time of this step (`timeout-minutes`) is over')
         : `no byte for ${formatDuration(maxSilenceMs)} (${host})`,
   }
 

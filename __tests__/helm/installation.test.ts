@@ -6,7 +6,6 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { deadlineIn } from '../../src/clock.ts'
 import { systemDisk } from '../../src/disk.ts'
 import { Failure } from '../../src/errors.ts'
 import { createHiding } from '../../src/helm/hide.ts'
@@ -108,7 +107,7 @@ async function prepare({ serve = good, sums = goodSums, ...others }: Setup = {})
     clock,
     random: () => 0.5,
     log,
-    deadline: deadlineIn(60_000, clock),
+    timeoutMs: 60_000,
     signal: new AbortController().signal,
     releases: { baseUrl, sums },
     ...others,
@@ -285,7 +284,7 @@ describe('a download', () => {
     const asked = Promise.withResolvers<undefined>()
     const { find, host } = await prepare({
       clock,
-      deadline: deadlineIn(durationMs, clock),
+      timeoutMs: durationMs,
       serve: () => {
         asked.resolve(undefined)
       },
@@ -298,6 +297,33 @@ describe('a download', () => {
     await clock.advance(30_000)
     await ending
     expect(leftovers()).toEqual([])
+  })
+
+  test('that never ends has five minutes of its own', async () => {
+    const clock = new FakeClock()
+    const asked = Promise.withResolvers<undefined>()
+    const { find } = await prepare({
+      clock,
+      timeoutMs: 30 * 60_000,
+      storage: (_url, _headers, signal) => {
+        async function* drops() {
+          asked.resolve(undefined)
+          for (;;) {
+            yield Buffer.from('x')
+            await clock.sleep(20_000, signal)
+          }
+        }
+        return Promise.resolve({ status: 200, headers: {}, chunks: drops() })
+      },
+    })
+    const ending = expect(find()).rejects.toMatchObject({
+      code: 'timeout',
+      message:
+        'Could not download Helm 4.2.4: the five minutes for the download of Helm are over. The time that is left does not allow another try.',
+    })
+    await asked.promise
+    await clock.advance(5 * 60_000)
+    await ending
   })
 
   test('ends at once when the run is cancelled', async () => {

@@ -3,14 +3,19 @@ import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
-import type { Clock, Deadline } from '../clock.ts'
+import { type Clock, deadlineIn } from '../clock.ts'
 import { type Disk, type NewFile, isFile, removeQuietly } from '../disk.ts'
 import { Failure } from '../errors.ts'
 import { Problem } from '../input-reader.ts'
 import type { Log } from '../log.ts'
 import type { Storage } from '../network.ts'
 import { describeEnding } from '../outcome.ts'
-import { type LostConnection, createPatience, lostConnection } from '../patience.ts'
+import {
+  type LostConnection,
+  type PatienceDependencies,
+  createPatience,
+  lostConnection,
+} from '../patience.ts'
 import { type RetryPolicy, afterFailedTry } from '../retry.ts'
 import { clean } from '../text.ts'
 import { formatBytes, formatDuration } from '../units.ts'
@@ -78,7 +83,8 @@ export interface FindHelmDependencies {
   /** From 0 to 1. */
   readonly random: () => number
   readonly log: Log
-  readonly deadline: Deadline
+  /** Of the whole step; a download has no more than that, and no more than its own. */
+  readonly timeoutMs: number
   readonly signal: AbortSignal
   /** Only tests set others. */
   readonly releases?: HelmReleases
@@ -273,6 +279,8 @@ function platformName({ platform, architecture }: FindHelmDependencies): string 
 const retryPolicy: RetryPolicy = { maxTries: 5, minPersistenceMs: 0, repeatable: true }
 /** No byte for so long is a lost connection. */
 const maxSilenceMs = 30_000
+const maxDownloadMs = 5 * 60_000
+const maxDownloadWords = 'the five minutes for the download of Helm are over'
 /** Helm's archives have less than 20 MB. */
 const maxArchiveBytes = 100 * 1024 * 1024
 
@@ -289,10 +297,12 @@ async function fetchArchive(
   file: NewFile,
   dependencies: FindHelmDependencies,
 ): Promise<Fetched> {
-  const { clock, log, deadline, signal } = dependencies
+  const { clock, log, timeoutMs, signal } = dependencies
   const startedMs = clock.nowMs()
+  const deadline = deadlineIn(Math.min(maxDownloadMs, timeoutMs), clock)
+  const overWords = timeoutMs > maxDownloadMs ? maxDownloadWords : undefined
   for (let tries = 1; ; tries += 1) {
-    const fetched = await receive(url, file, dependencies)
+    const fetched = await receive(url, file, { ...dependencies, deadline, overWords })
     if ('sha256' in fetched) return fetched
     const { fault, code, reason } = fetched
     const decision = afterFailedTry(retryPolicy, {
@@ -323,7 +333,7 @@ async function fetchArchive(
 async function receive(
   url: URL,
   file: NewFile,
-  dependencies: FindHelmDependencies,
+  dependencies: PatienceDependencies & Pick<FindHelmDependencies, 'storage'>,
 ): Promise<Fetched | LostConnection> {
   const { storage, signal } = dependencies
   const patience = createPatience(maxSilenceMs, dependencies)

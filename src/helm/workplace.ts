@@ -1,6 +1,5 @@
 /** Where Helm works: a private directory with what it may read, an environment without our inputs, a login. */
 import path from 'node:path'
-import { deadlineIn } from '../clock.ts'
 import { type Disk, removeQuietly, writePrivateFile } from '../disk.ts'
 import type { Log } from '../log.ts'
 import type { Environment } from '../runner.ts'
@@ -22,7 +21,7 @@ import type { RunCommand } from './process.ts'
 
 export interface WorkplaceDependencies extends Omit<
   FindHelmDependencies,
-  'environment' | 'deadline'
+  'environment' | 'timeoutMs'
 > {
   readonly environment: Environment
   readonly homeDirectory: string
@@ -51,7 +50,6 @@ export interface Workplace {
 /** What Helm itself reads of the environment and may quote. */
 const secretVariables = ['HELM_KUBETOKEN', 'HELM_DRIVER_SQL_CONNECTION_STRING']
 
-const findHelmMs = 5 * 60_000
 const loginMs = 45_000
 
 /**
@@ -75,7 +73,7 @@ export async function prepareWorkplace(
     const installed = await findHelm(inputs.helmVersion, {
       ...dependencies,
       environment,
-      deadline: deadlineIn(Math.min(findHelmMs, inputs.timeoutMs), dependencies.clock),
+      timeoutMs: inputs.timeoutMs,
     })
     log.info(`Helm ${installed.version}`)
 

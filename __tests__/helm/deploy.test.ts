@@ -8,6 +8,7 @@ import {
   type WholeDeployment,
   chartPassword,
   clusterToken,
+  kubeconfig,
   wholeDeployment,
 } from './whole-deployment.ts'
 
@@ -423,6 +424,32 @@ test('variables that would win over a given kubeconfig are left out, and named',
   expect(runner.masks).toContain('token-0123456789')
   const names = calls.flatMap((call) => Object.keys(call.environment))
   expect(names.filter((name) => name.startsWith('HELM_KUBE'))).toEqual([])
+})
+
+test.each([
+  ['of the kubeconfig input', 'eks', {}, {}],
+  ['that is asked for', 'other', { 'kube-context': 'other' }, {}],
+  ['of a file of the machine', 'eks', { kubeconfig: '' }, { KUBECONFIG: 'logged-in' }],
+  [
+    'that a variable asks for',
+    'other',
+    { kubeconfig: '' },
+    { KUBECONFIG: 'logged-in', HELM_KUBECONTEXT: 'other' },
+  ],
+])('the log names the context %s', async (_which, context, inputs, environment) => {
+  const more = kubeconfig.replace('users:', '  - name: other\n    context: {cluster: eks}\nusers:')
+  const { runner, exitCode } = await wholeDeployment({
+    inputs: { kubeconfig: more, ...inputs },
+    environment,
+    furnish: (workspace) => {
+      fs.writeFileSync(path.join(workspace, 'logged-in'), more)
+    },
+    prepare: (fake) => fake.add({ values: formerValues }),
+  })
+  const where =
+    'KUBECONFIG' in environment ? 'kubeconfig of this machine (1 file)' : 'kubeconfig input'
+  expect(runner.lines).toContain(`Cluster: context "${context}" of the ${where}`)
+  expect(exitCode).toBe(0)
 })
 
 test('the link of the revision before, which may still work, is hidden as well', async () => {

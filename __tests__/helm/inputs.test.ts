@@ -132,7 +132,7 @@ test('everything', async () => {
     existingValues: 'keep',
     version: 'v1.2 {{ x }}',
     valuesKey: 'docs.staticExport',
-    kubeconfig: { text: `${config}\n`, secrets: [] },
+    kubeconfig: { text: `${config}\n`, context: 'x@y', secrets: [] },
     kubeContext: 'x@y',
     helmVersion: '3.21.4',
     timeoutMs: 30_000,

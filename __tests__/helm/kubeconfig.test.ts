@@ -44,20 +44,23 @@ describe('the input', () => {
     ['in base64 with line ends', `${base64.replace(/.{76}/g, '$&\n')}\n`],
     ['in base64 of text with space around it', Buffer.from(`\n${config}\n`).toString('base64')],
   ])('%s', (_how, text) => {
-    expect(parse(text)).toEqual({ text: config, secrets: ['token-0123456789'] })
+    expect(parse(text)).toEqual({ text: config, context: 'prod', secrets: ['token-0123456789'] })
   })
 
   test('as JSON, and indented', () => {
     const json =
       '{"current-context":"c","clusters":[{"name":"c","cluster":{"server":"https://k"}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"users":null}'
-    expect(parse(json)).toEqual({ text: `${json}\n`, secrets: [] })
+    expect(parse(json)).toEqual({ text: `${json}\n`, context: 'c', secrets: [] })
     const indented = config.replace(/^/gm, '  ').trimEnd()
-    expect(parse(indented)).toEqual({ text: `${indented}\n`, secrets: ['token-0123456789'] })
+    expect(parse(indented)).toMatchObject({ text: `${indented}\n`, context: 'prod' })
   })
 
   test('with another context than its current one', () => {
-    expect(() => parse(config, 'arn:aws:eks:eu-central-1:1:cluster/test')).not.toThrow()
-    expect(() => parse(config.replace('current-context: prod\n', ''), 'prod')).not.toThrow()
+    const context = 'arn:aws:eks:eu-central-1:1:cluster/test'
+    expect(parse(config, context)).toMatchObject({ context })
+    expect(parse(config.replace('current-context: prod\n', ''), 'prod')).toMatchObject({
+      context: 'prod',
+    })
   })
 
   test.each([
@@ -225,7 +228,7 @@ describe('the machine', () => {
   test('has a kubeconfig at home, or where KUBECONFIG says', async () => {
     const home = write('home/.kube/config', config)
     const other = write('work/other', config)
-    expect(await find({})).toEqual({ kind: 'files', files: [home], secrets })
+    expect(await find({})).toEqual({ kind: 'files', files: [home], context: 'prod', secrets })
     expect(await find({ KUBECONFIG: '' })).toMatchObject({ files: [home] })
     expect(await find({ KUBECONFIG: other })).toMatchObject({ files: [other] })
     expect(await find({ KUBECONFIG: 'other' })).toMatchObject({ files: [other] })
@@ -238,7 +241,7 @@ describe('the machine', () => {
     const current = write('current', 'current-context: prod\n')
     const missing = path.join(root, 'missing')
     const KUBECONFIG = ['', missing, current, clusters].join(path.delimiter)
-    expect(await find({ KUBECONFIG })).toEqual({ kind: 'files', files: [current, clusters], secrets }) // prettier-ignore
+    expect(await find({ KUBECONFIG })).toEqual({ kind: 'files', files: [current, clusters], context: 'prod', secrets }) // prettier-ignore
   })
 
   test('is a pod', async () => {
@@ -253,12 +256,12 @@ describe('the machine', () => {
 
   test('has none', async () => {
     const text = (why: string) =>
-      `There is no cluster to deploy to: \`kubeconfig\` is empty, KUBECONFIG is not set, ${root}/home/.kube/config ${why}, and this runner is not a pod.`
+      `There is no cluster to deploy to: \`kubeconfig\` is empty, the variable KUBECONFIG is not set, ${root}/home/.kube/config ${why}, and this runner is not a pod.`
     await expect(find({})).rejects.toMatchObject({
       code: 'config',
       message: text('does not exist'),
       advice:
-        'Give `kubeconfig` from a secret, or log in to the cluster in an earlier step of this job.',
+        'Give `kubeconfig` from a secret, or log in to the cluster in an earlier step of this job. In the reusable workflow, pass the secret KUBECONFIG; one of an environment reaches it only with `secrets: inherit`.',
     })
     write('home/.kube/config', '')
     // The variables of a pod alone, as containers of a pod without a service account have them.

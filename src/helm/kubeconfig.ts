@@ -11,6 +11,8 @@ import { parseYaml } from './yaml.ts'
 /** The text of the `kubeconfig` input, checked. */
 export interface Kubeconfig {
   readonly text: string
+  /** The name of the context that is used, as it is written there. */
+  readonly context: string
   /** Tokens, passwords and keys in it, for the masks of the runner. */
   readonly secrets: readonly string[]
 }
@@ -21,6 +23,8 @@ export type AmbientCluster =
   | {
       readonly kind: 'files'
       readonly files: readonly string[]
+      /** The name of the context that is used, as it is written there. */
+      readonly context: string
       readonly secrets: readonly string[]
     }
   /** The runner's own cluster, by the service account of the pod that it is. */
@@ -59,7 +63,7 @@ export function parseKubeconfig(
   }
   const used = resolveContext([config], context, '`kubeconfig`')
   assertFiles(config, used, exists)
-  return { text: `${text}\n`, secrets: secretsIn(config) }
+  return { text: `${text}\n`, context: used.name, secrets: secretsIn(config) }
 }
 
 /**
@@ -87,11 +91,11 @@ export async function ambientCluster(
 
   if (configs.some(({ clusters }) => toEntries(clusters, 'cluster').size > 0)) {
     try {
-      resolveContext(configs, wanted, shown)
+      const { name } = resolveContext(configs, wanted, shown)
+      return { kind: 'files', files, context: name, secrets: configs.flatMap(secretsIn) }
     } catch (error) {
       throw error instanceof Problem ? new Failure('config', error.message) : error
     }
-    return { kind: 'files', files, secrets: configs.flatMap(secretsIn) }
   }
   // A pod whose login step failed must not deploy to itself.
   if (isListed) {
@@ -112,10 +116,10 @@ export async function ambientCluster(
   }
   throw new Failure(
     'config',
-    `There is no cluster to deploy to: \`kubeconfig\` is empty, KUBECONFIG is not set, ${clean(named.join(''), 200)} ${files.length === 0 ? 'does not exist' : 'holds no cluster'}, and this runner is not a pod.`,
+    `There is no cluster to deploy to: \`kubeconfig\` is empty, the variable KUBECONFIG is not set, ${clean(named.join(''), 200)} ${files.length === 0 ? 'does not exist' : 'holds no cluster'}, and this runner is not a pod.`,
     {
       advice:
-        'Give `kubeconfig` from a secret, or log in to the cluster in an earlier step of this job.',
+        'Give `kubeconfig` from a secret, or log in to the cluster in an earlier step of this job. In the reusable workflow, pass the secret KUBECONFIG; one of an environment reaches it only with `secrets: inherit`.',
     },
   )
 }
@@ -165,6 +169,8 @@ function decodeBase64(text: string): string | undefined {
 }
 
 interface Used {
+  /** Of the context. */
+  readonly name: string
   readonly cluster: Mapping
   readonly user: Mapping
 }
@@ -204,7 +210,7 @@ function resolveContext(
   }
   const user = isText(context['user']) ? all('users', 'user').get(context['user']) : {}
   if (!user) throw new Problem(`${shown} has a context whose user is missing.`)
-  return { cluster, user }
+  return { name, cluster, user }
 }
 
 /**

@@ -40,6 +40,8 @@ export interface Workplace {
   readonly installed: InstalledHelm
   /** The chart as Helm knows it after a login. */
   readonly chart: ChartReference
+  /** The context of the kubeconfig that is used, fit for a log; undefined when there is no kubeconfig. */
+  readonly contextName: string | undefined
   /** The caller's, absolute, in order. */
   readonly valuesFiles: readonly string[]
   /** Only its owner can enter it; removed by `close`, and at the end of the process. */
@@ -69,7 +71,8 @@ export async function prepareWorkplace(
   }
   try {
     hide(secretVariables.map((name) => dependencies.environment[name] ?? ''))
-    const environment = { ...environmentOfHelm(dependencies.environment), ...(await cluster()) }
+    const { contextName, variables } = await cluster()
+    const environment = { ...environmentOfHelm(dependencies.environment), ...variables }
     const installed = await findHelm(inputs.helmVersion, {
       ...dependencies,
       environment,
@@ -97,6 +100,7 @@ export async function prepareWorkplace(
       helm,
       installed,
       chart: login?.chart ?? chart,
+      contextName,
       valuesFiles: [...inputs.callerValues.files, ...valuesOfText()],
       directory,
       close,
@@ -106,30 +110,42 @@ export async function prepareWorkplace(
     throw error
   }
 
-  /** The variables that lead to the cluster. */
-  async function cluster(): Promise<Record<string, string>> {
+  /** The variables that lead to the cluster, and the context that they lead to. */
+  async function cluster(): Promise<{
+    readonly contextName: string | undefined
+    readonly variables: Record<string, string>
+  }> {
     if (inputs.kubeconfig) {
-      hide(inputs.kubeconfig.secrets)
+      const { text, context, secrets } = inputs.kubeconfig
+      hide(secrets)
+      const contextName = tellContext(context, 'the kubeconfig input')
       tellUnused(Object.keys(dependencies.environment).filter(leadsToCluster))
-      return { KUBECONFIG: write('kubeconfig', inputs.kubeconfig.text) }
+      return { contextName, variables: { KUBECONFIG: write('kubeconfig', text) } }
     }
     const { environment, homeDirectory: home, workspace } = dependencies
     const found = await ambientCluster(environment, inputs.kubeContext, { disk, workspace, home })
     switch (found.kind) {
       case 'pod':
         log.info("Cluster: the runner's own")
-        return {}
+        return { contextName: undefined, variables: {} }
       case 'variables':
         log.info('Cluster: by the HELM_KUBE variables of this machine')
-        return {}
-      case 'files':
+        return { contextName: undefined, variables: {} }
+      case 'files': {
         hide(found.secrets)
-        log.info(
-          `Cluster: by the kubeconfig of this machine (${count(found.files.length, 'file')})`,
-        )
+        const files = count(found.files.length, 'file')
+        const contextName = tellContext(found.context, `the kubeconfig of this machine (${files})`)
         // Absolute, since Helm works in a directory of its own.
-        return { KUBECONFIG: found.files.join(path.delimiter) }
+        return { contextName, variables: { KUBECONFIG: found.files.join(path.delimiter) } }
+      }
     }
+  }
+
+  /** A deployment to the wrong cluster goes well: its name must be in sight. Returns it as it was told. */
+  function tellContext(context: string, where: string): string {
+    const name = hiding.tell(context, 200)
+    log.info(`Cluster: context "${name}" of ${where}`)
+    return name
   }
 
   function tellUnused(variables: readonly string[]): void {

@@ -1,7 +1,7 @@
 /** Helm's errors in our words. The texts are those of Helm 3.21.4 and 4.2.4, provoked for real unless said otherwise. */
 import { describe, expect, test } from '@jest/globals'
 import { Failure } from '../../src/errors.ts'
-import { clusterCause, explainChart, explainCluster } from '../../src/helm/explain.ts'
+import { clusterCause, explainChart, explainCluster, upgradeCause } from '../../src/helm/explain.ts'
 import { HelmError, slowMark } from '../../src/helm/helm.ts'
 
 /** As Helm writes it, with the end of the line. */
@@ -257,9 +257,108 @@ describe('a chart', () => {
     expect(failure.message).toContain(`\`helm show chart\` said: "${text}"`)
   })
 
+  test.each([
+    [
+      'repository',
+      `${repository} failed to fetch https://c.test/index.yaml : 503 Service Unavailable`,
+    ],
+    [
+      'repository',
+      `${repository} failed to fetch https://c.test/index.yaml : 429 Too Many Requests`,
+    ],
+    ['file of a repository', 'failed to fetch https://c.test/docs-1.0.0.tgz : 502 Bad Gateway'],
+    [
+      'registry',
+      `${fetching} GET "https://r.test/v2/charts/docs/manifests/1.0.0": response status code 503: Service Unavailable`,
+    ],
+  ])('of a %s in trouble is there all the same: %s', (_what, text) => {
+    const failure = failureOf(explainChart, helmError(text, 'helm show chart'))
+    expect(failure.code).toBe('network')
+    expect(failure.message).toContain('The chart repository has trouble of its own.')
+    expect(failure.advice).toBe('Run this step again later, or ask those who run the repository.')
+  })
+
   test('whose version holds the number of an error is only missing', () => {
     const text = 'chart "docs" version "1.403.0" not found in https://c.test repository'
     expect(failureOf(explainChart, helmError(text)).code).toBe('config')
+  })
+})
+
+describe('an upgrade', () => {
+  const repository =
+    'looks like "http://127.0.0.1:9" is not a valid chart repository or cannot be reached:'
+  const registry = 'http://127.0.0.1:9/v2/charts/docs'
+  const refused = 'dial tcp 127.0.0.1:9: connect: connection refused'
+
+  test.each([
+    // Both Helms, on a port that is closed, and on one that answers with a status.
+    ['network', `${repository} Get "http://127.0.0.1:9/index.yaml": ${refused}`],
+    [
+      'network',
+      `${repository} failed to fetch http://127.0.0.1:9/index.yaml : 503 Service Unavailable`,
+    ],
+    ['auth', `${repository} failed to fetch http://127.0.0.1:9/index.yaml : 401 Unauthorized`],
+    // The index of a repository is at hand, its chart is not.
+    ['network', `Get "http://127.0.0.1:9/docs-1.0.0.tgz": ${refused}`],
+    ['network', 'Get "http://127.0.0.1:9/docs-1.0.0.tgz": EOF'],
+    ['network', 'failed to fetch http://127.0.0.1:9/docs-1.0.0.tgz : 503 Service Unavailable'],
+    ['auth', 'failed to fetch http://127.0.0.1:9/docs-1.0.0.tgz : 401 Unauthorized'],
+    ['config', 'failed to fetch http://127.0.0.1:9/docs-1.0.0.tgz : 404 Not Found'],
+    [
+      'network',
+      `failed to perform "FetchReference" on source: Get "${registry}/manifests/1.0.0": ${refused}`,
+    ],
+    ['network', `failed to perform "Fetch" on source: Get "${registry}/blobs/sha256:00": EOF`],
+    [
+      'network',
+      `failed to perform "FetchReference" on source: GET "${registry}/manifests/1.0.0": response status code 503: Service Unavailable`,
+    ],
+    [
+      'auth',
+      `failed to perform "FetchReference" on source: GET "${registry}/manifests/1.0.0": basic credential not found`,
+    ],
+    [
+      'auth',
+      `failed to perform "FetchReference" on source: GET "${registry}/manifests/1.0.0": GET "http://127.0.0.1:9/token?service=x": response status code 401: Unauthorized`,
+    ],
+    [
+      'tls',
+      `failed to perform "FetchReference" on source: Get "https://127.0.0.1:9/v2/charts/docs/manifests/1.0.0": http: server gave HTTP response to HTTPS client`,
+    ],
+    [
+      'config',
+      'failed to perform "FetchReference" on source: 127.0.0.1:9/charts/docs:1.0.0: not found',
+    ],
+    ['config', 'chart "docs" version "9.9.9" not found in http://127.0.0.1:9 repository'],
+    [
+      'config',
+      `chart "docs" matching 9.0.0 not found in acme index. (try 'helm repo update'): no chart version found for docs-9.0.0`,
+    ],
+  ])('that lost its chart is not the fault of the cluster (%s): %s', (code, text) => {
+    const cause = upgradeCause(helmError(text, 'helm upgrade'))
+    expect(cause?.code).toBe(code)
+    expect(cause?.what).toMatch(/chart/)
+    expect(cause?.advice).not.toMatch(/kubeconfig|cluster/)
+  })
+
+  test.each([
+    ['network', `kubernetes cluster unreachable: Get "https://127.0.0.1:9/version": ${refused}`],
+    // Behind a path that looks like a registry.
+    [
+      'network',
+      `query: failed to query with labels: Get "https://k.test/v2/api/v1/secrets": ${refused}`,
+    ],
+    [
+      'deploy-failed',
+      'UPGRADE FAILED: admission webhook "images.test" denied the request: failed to fetch https://r.test/v2/docs : 401 Unauthorized',
+    ],
+    ['config', 'create: failed to create: namespaces "web" not found'],
+    [undefined, 'UPGRADE FAILED: chart "docs" version "2" not found, says a template'],
+    [undefined, 'UPGRADE FAILED: context deadline exceeded'],
+  ])('that the cluster refused is not the fault of the chart (%s): %s', (code, text) => {
+    const error = helmError(text, 'helm upgrade')
+    expect(upgradeCause(error)?.code).toBe(code)
+    expect(upgradeCause(error)).toBe(clusterCause(error))
   })
 })
 

@@ -116,6 +116,12 @@ const chartCauses: readonly Cause[] = [
     advice: 'Check its address, and whether this runner may reach it (firewall, proxy).',
   },
   {
+    pattern: /(?:status code|:) (?:5\d\d|408|429)\b/,
+    code: 'network',
+    what: 'The chart repository has trouble of its own',
+    advice: 'Run this step again later, or ask those who run the repository.',
+  },
+  {
     pattern: /(?:status code|:) 40[13]\b|unauthorized|forbidden|denied|credential not found/i,
     code: 'auth',
     what: 'The chart repository wants other credentials',
@@ -140,6 +146,30 @@ const chartCauses: readonly Cause[] = [
 /** The cause of an error of the cluster by Helm's own words; undefined when they say nothing that we know. */
 export function clusterCause(error: HelmError): Cause | undefined {
   return clusterCauses.find(({ pattern }) => pattern.test(error.raw))
+}
+
+/**
+ * How an error begins that Helm met on its way to the chart, when the cluster has not seen anything yet. Only at the
+ * beginning: what the cluster and the chart themselves say stands behind other words of Helm, and may hold anything.
+ */
+const chartSource = new RegExp(
+  `^Error: (?:${[
+    'looks like "[^"]*" is not a valid chart repository',
+    'failed to perform "[^"]*" on source',
+    'failed to fetch https?://',
+    '(?:failed to do request: )?(?:get|head) "https?://[^"]*(?:/v2/|/index\\.yaml|\\.tgz|\\.tar\\.gz)',
+    'chart "[^"]*" (?:version|matching) .*not found',
+    'could not locate a version matching',
+    'authenticating to "',
+    'repo \\S+ not found',
+  ].join('|')})`,
+  'im',
+)
+
+/** The cause of an error of `helm upgrade`, which fetches the chart first; undefined as for {@link clusterCause}. */
+export function upgradeCause(error: HelmError): Cause | undefined {
+  if (!chartSource.test(error.raw)) return clusterCause(error)
+  return chartCauses.find(({ pattern }) => pattern.test(error.raw))
 }
 
 /** An error of Helm while it only asked the cluster, as a failure; anything else is thrown on. */

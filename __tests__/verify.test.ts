@@ -222,12 +222,7 @@ describe('the page of an address', () => {
 describe('a site that shows the page', () => {
   test('is asked for it as it is, past every cache', async () => {
     const { result, received, log } = await verifyOn([page(oldPage), page(newPage)])
-    expect(result).toEqual({
-      page: 'guides/start.html',
-      sha256,
-      durationMs: 0,
-      matchedBefore: false,
-    })
+    expect(result).toEqual({ page: 'guides/start.html', matchedBefore: false })
     expect(received).toHaveLength(2)
     for (const { headers } of received) {
       expect(headers).toMatchObject({ 'cache-control': 'no-cache', 'accept-encoding': 'identity' })
@@ -256,7 +251,7 @@ describe('a site that shows the page', () => {
       status(503),
       page(newPage),
     ])
-    expect(result).toMatchObject({ durationMs: elapsedMs, matchedBefore: false })
+    expect(result).toMatchObject({ matchedBefore: false })
     expect(elapsedMs).toBeGreaterThan(8_000)
     expect(log.lines.slice(2)).toEqual([
       `info: 00:00 Waiting for guides/start.html: another page: "Start, as it was" (52 B, sha256 ${oldHash})`,

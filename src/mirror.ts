@@ -36,8 +36,6 @@ export interface MirrorRequest {
 }
 
 export interface Mirrored {
-  /** Of the object in the bucket. */
-  readonly key: string
   /** False when it had been there before. */
   readonly uploaded: boolean
 }
@@ -111,7 +109,7 @@ export async function mirrorArchive(
     throw new Failure('storage-failed', what, { advice: otherThanS3Advice(access) })
   }
   log.info(`Mirrored ${size} to ${place}`)
-  return { key, uploaded: true }
+  return { uploaded: true }
 
   function alreadyThere({ status, headers }: Answer): Mirrored {
     const thereBytes = headers['content-length']
@@ -123,7 +121,7 @@ export async function mirrorArchive(
       throw new Failure('storage-failed', what, { advice })
     }
     log.info(`Already mirrored: ${place} (${size})`)
-    return { key, uploaded: false }
+    return { uploaded: false }
   }
 }
 

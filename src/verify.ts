@@ -39,10 +39,6 @@ export interface VerifyDependencies {
 export interface Verified {
   /** The page of the archive: `guides/start.html`. */
   readonly page: string
-  /** Lower-case hex. */
-  readonly sha256: string
-  /** From the call of `after` until the page was seen. */
-  readonly durationMs: number
   /** Whether the page was the same before the deployment: then it proves only that the site can be reached. */
   readonly matchedBefore: boolean
 }
@@ -127,7 +123,7 @@ export async function createVerifier(
       if (matches(seen)) {
         const same = matchedBefore ? '; so it was before, and the site can be reached' : ''
         log.info(`Verified after ${formatDuration(durationMs)}: ${shown} is ${page.name}${same}`)
-        return { page: page.name, sha256: page.sha256, durationMs, matchedBefore }
+        return { page: page.name, matchedBefore }
       }
       if (remainingMs <= 0) throw notSeen(seen)
       const nowMs = clock.nowMs()

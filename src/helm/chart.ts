@@ -179,7 +179,7 @@ export function hasVersions(chart: ChartReference): boolean {
 }
 
 /**
- * The arguments that name the chart to Helm, the same for `upgrade`, `show` and `pull`.
+ * The arguments that name the chart to Helm, the same for `upgrade`, `show` and `template`.
  *
  * @param version ignored where the reference leaves no choice
  */

@@ -71,7 +71,6 @@ export interface Upgrade {
 
 /** Methods reject with a {@link HelmError} when Helm says no, and with the reason of the signal. */
 export interface Helm {
-  readonly major: 3 | 4
   /** Undefined when there is no such release. */
   status(within: Within): Promise<ReleaseStatus | undefined>
   /** Newest first. */
@@ -128,8 +127,6 @@ export function createHelm(dependencies: HelmDependencies): Helm {
   ]
 
   return {
-    major,
-
     async status(within) {
       const live = major === 3 ? ['--show-resources'] : []
       const reply = await askIfExists(['status', release, ...place, ...live, '-o', 'json'], within)

@@ -329,6 +329,24 @@ describe('an upgrade', () => {
       'config',
       'failed to perform "FetchReference" on source: 127.0.0.1:9/charts/docs:1.0.0: not found',
     ],
+    // Helm 3.14.4, which has another client for registries.
+    ['network', `failed to do request: Head "${registry}/manifests/1.0.0": ${refused}`],
+    [
+      'network',
+      `unexpected status from HEAD request to ${registry}/manifests/1.0.0: 503 Service Unavailable`,
+    ],
+    [
+      'network',
+      `failed to copy: httpReadSeeker: failed open: unexpected status code ${registry}/blobs/sha256:00: 503 Service Unavailable`,
+    ],
+    [
+      'auth',
+      'pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials',
+    ],
+    [
+      'auth',
+      'failed to authorize: failed to fetch anonymous token: unexpected status from GET request to http://127.0.0.1:9/token?service=x: 401 Unauthorized',
+    ],
     ['config', 'chart "docs" version "9.9.9" not found in http://127.0.0.1:9 repository'],
     [
       'config',

@@ -157,11 +157,17 @@ const chartSource = new RegExp(
     'looks like "[^"]*" is not a valid chart repository',
     'failed to perform "[^"]*" on source',
     'failed to fetch https?://',
-    '(?:failed to do request: )?(?:get|head) "https?://[^"]*(?:/v2/|/index\\.yaml|\\.tgz|\\.tar\\.gz)',
+    '(?:get|head) "https?://[^"]*(?:/v2/|/index\\.yaml|\\.tgz|\\.tar\\.gz)',
     'chart "[^"]*" (?:version|matching) .*not found',
     'could not locate a version matching',
     'authenticating to "',
     'repo \\S+ not found',
+    // Of older Helms (3.14.4), which have another client for registries:
+    'failed to do request: ',
+    'failed to copy: ',
+    'failed to authorize: ',
+    'pull access denied',
+    'unexpected status from [A-Z]+ request to ',
   ].join('|')})`,
   'im',
 )

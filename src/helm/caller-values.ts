@@ -3,6 +3,7 @@ import type { Disk } from '../disk.ts'
 import { Problem, parsePath } from '../input-reader.ts'
 import { clean } from '../text.ts'
 import { type ChartPlaces, kindOf } from './chart.ts'
+import { type JsonRecord, isRecord } from './json.ts'
 import { parseYaml } from './yaml.ts'
 
 /** What the caller gives in `values-files` and `values`, checked. */
@@ -16,7 +17,7 @@ export interface CallerValues {
 }
 
 /** Values as JavaScript has them; undefined for a document without content, which Helm takes for no values. */
-export type Values = Readonly<Record<string, unknown>> | undefined
+export type Values = JsonRecord | undefined
 
 /** A release with its values must fit into a Secret of 1 MiB, compressed. */
 const maxValuesBytes = 5 * 1024 * 1024
@@ -121,23 +122,16 @@ export function parseValues(text: string, shown: string): Values {
       `${shown} holds several YAML documents, of which Helm 3 reads the first and Helm 4 all; make them one.`,
     )
   }
-  if (typeof values !== 'object' || Array.isArray(values)) {
+  if (!isRecord(values)) {
     throw new Problem(`${shown} is YAML, but not a mapping of names to values, which Helm needs.`)
   }
-  return values as Values
+  return values
 }
 
 /** The mapping at a place in the values (`docs.staticExport`); undefined when there is none. */
 export function valuesAt(values: unknown, key: string): Values {
   const found = key.split('.').reduce((outer, part) => {
-    const mapping = asMapping(outer)
-    return mapping && Object.hasOwn(mapping, part) ? mapping[part] : undefined
+    return isRecord(outer) && Object.hasOwn(outer, part) ? outer[part] : undefined
   }, values)
-  return asMapping(found)
-}
-
-function asMapping(value: unknown): Values {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Values)
-    : undefined
+  return isRecord(found) ? found : undefined
 }

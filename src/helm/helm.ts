@@ -3,6 +3,7 @@ import path from 'node:path'
 import { Failure } from '../errors.ts'
 import { formatDuration } from '../units.ts'
 import type { Hiding } from './hide.ts'
+import { type JsonRecord, recordOf, recordsIn, textOf } from './json.ts'
 import { CommandFault, type CommandResult, type RunCommand } from './process.ts'
 
 export interface HelmDependencies {
@@ -131,37 +132,32 @@ export function createHelm(dependencies: HelmDependencies): Helm {
       const live = major === 3 ? ['--show-resources'] : []
       const reply = await askIfExists(['status', release, ...place, ...live, '-o', 'json'], within)
       if (reply === undefined) return undefined
-      const { version, info, hooks } = reply as {
-        version?: unknown
-        info?: Record<string, unknown>
-        hooks?: unknown
-      }
-      const resources = info?.['resources']
+      const { version, info, hooks } = recordOf(reply)
+      const { status, last_deployed: lastDeployed, resources } = recordOf(info)
       return {
         revision: Number(version),
-        status: text(info?.['status']),
-        lastDeployed: text(info?.['last_deployed']),
-        resources: isObject(resources) ? resources : {},
-        hooks: Array.isArray(hooks) ? hooks.filter(isObject).map(toHook) : [],
+        status: textOf(status),
+        lastDeployed: textOf(lastDeployed),
+        resources: recordOf(resources),
+        hooks: recordsIn(hooks).map(toHook),
       }
     },
 
     async history(within) {
       const reply = await askIfExists(['history', release, ...place, '-o', 'json'], within)
-      const entries = Array.isArray(reply) ? (reply as Record<string, unknown>[]) : []
-      return entries
+      return recordsIn(reply)
         .map((entry) => ({
           revision: Number(entry['revision']),
-          status: text(entry['status']),
-          updated: text(entry['updated']),
+          status: textOf(entry['status']),
+          updated: textOf(entry['updated']),
         }))
         .sort((a, b) => b.revision - a.revision)
     },
 
     async chartOf(revision, within) {
       const args = ['get', 'metadata', release, ...place, '--revision', String(revision)]
-      const reply = (await ask([...args, '-o', 'json'], within)) as Record<string, unknown>
-      return { name: text(reply['chart']), version: text(reply['version']) }
+      const { chart, version } = recordOf(await ask([...args, '-o', 'json'], within))
+      return { name: textOf(chart), version: textOf(version) }
     },
 
     valuesOf: (revision, within) =>
@@ -307,18 +303,6 @@ function tooSlow(command: string, maxMs: number): HelmError {
   return new HelmError(command, slowMark, `nothing (it was ended after ${formatDuration(maxMs)}).`)
 }
 
-function toHook({ kind, name, last_run: lastRun }: Record<string, unknown>): Hook {
-  return {
-    kind: text(kind),
-    name: text(name),
-    phase: isObject(lastRun) ? text(lastRun['phase']) : '',
-  }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : ''
+function toHook({ kind, name, last_run: lastRun }: JsonRecord): Hook {
+  return { kind: textOf(kind), name: textOf(name), phase: textOf(recordOf(lastRun)['phase']) }
 }

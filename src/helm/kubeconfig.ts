@@ -6,6 +6,7 @@ import { Problem } from '../input-reader.ts'
 import type { Places } from '../targets.ts'
 import { clean, shortestSecretLength } from '../text.ts'
 import { readWhole } from './caller-values.ts'
+import { type JsonRecord, isRecord, recordOf, recordsIn } from './json.ts'
 import { parseYaml } from './yaml.ts'
 
 /** The text of the `kubeconfig` input, checked. */
@@ -34,8 +35,6 @@ export type AmbientCluster =
 
 /** A file that is far larger is something else. */
 const maxKubeconfigBytes = 5 * 1024 * 1024
-
-type Mapping = Readonly<Record<string, unknown>>
 
 /**
  * Reads the `kubeconfig` input: YAML, or that in base64 (helm.md, rule 9).
@@ -125,10 +124,10 @@ export async function ambientCluster(
 }
 
 /** A kubeconfig as it is, or undefined for anything else. */
-function readConfig(text: string | undefined): Mapping | undefined {
+function readConfig(text: string | undefined): JsonRecord | undefined {
   if (text === undefined) return undefined
   const value = readYaml(text)
-  return isMapping(value) && Array.isArray(value['clusters']) && Array.isArray(value['contexts'])
+  return isRecord(value) && Array.isArray(value['clusters']) && Array.isArray(value['contexts'])
     ? value
     : undefined
 }
@@ -144,11 +143,11 @@ function readYaml(text: string): unknown {
   }
 }
 
-async function readFile(file: string, { disk }: Places): Promise<Mapping> {
+async function readFile(file: string, { disk }: Places): Promise<JsonRecord> {
   try {
     const bytes = await readWhole(file, maxKubeconfigBytes, disk, clean(file, 200))
     const value = readYaml(bytes.toString('utf8'))
-    if (isMapping(value)) return value
+    if (isRecord(value)) return value
     if (value === null) return {}
     throw new Problem(`${clean(file, 200)} is not a kubeconfig.`)
   } catch (error) {
@@ -171,8 +170,8 @@ function decodeBase64(text: string): string | undefined {
 interface Used {
   /** Of the context. */
   readonly name: string
-  readonly cluster: Mapping
-  readonly user: Mapping
+  readonly cluster: JsonRecord
+  readonly user: JsonRecord
 }
 
 /**
@@ -182,7 +181,7 @@ interface Used {
  * @throws Problem
  */
 function resolveContext(
-  configs: readonly Mapping[],
+  configs: readonly JsonRecord[],
   wanted: string | undefined,
   shown: string,
 ): Used {
@@ -217,7 +216,7 @@ function resolveContext(
  * The text goes into a file of ours, so that paths which are relative to it lead nowhere; absolute ones are those of
  * the machine where it was made.
  */
-function assertFiles(config: Mapping, used: Used, exists: (file: string) => boolean): void {
+function assertFiles(config: JsonRecord, used: Used, exists: (file: string) => boolean): void {
   const flatten = 'Store what `kubectl config view --raw --flatten --minify` prints.'
   const clusters = [...toEntries(config['clusters'], 'cluster').values()]
   const users = [...toEntries(config['users'], 'user').values()]
@@ -237,13 +236,13 @@ function assertFiles(config: Mapping, used: Used, exists: (file: string) => bool
 
 const fileKeys = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile']
 
-function filesIn(entry: Mapping): string[] {
+function filesIn(entry: JsonRecord): string[] {
   return fileKeys.map((key) => entry[key]).filter(isText)
 }
 
 /** A plugin that is named without a slash is looked for in `PATH`. */
-function commandsIn(user: Mapping): string[] {
-  const command = isMapping(user['exec']) ? user['exec']['command'] : undefined
+function commandsIn(user: JsonRecord): string[] {
+  const command = recordOf(user['exec'])['command']
   return isText(command) && /[/\\]/.test(command) ? [command] : []
 }
 
@@ -259,11 +258,11 @@ const secretKeys = new Set([
 ])
 
 /** What must not be printed: the values of secret keys, wherever they stand, and secret variables of plugins. */
-function secretsIn(config: Mapping): string[] {
+function secretsIn(config: JsonRecord): string[] {
   const secrets = new Set<string>()
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(visit)
-    if (!isMapping(value)) return
+    if (!isRecord(value)) return
     for (const [key, inner] of Object.entries(value)) {
       if (!isText(inner)) visit(inner)
       else if (secretKeys.has(key)) secrets.add(inner)
@@ -286,12 +285,11 @@ function keyLines(base64: string): string[] {
 }
 
 /** The entries of a list by their names; what has no name or no body is no entry. */
-function toEntries(list: unknown, body: string): Map<string, Mapping> {
-  const entries = Array.isArray(list) ? (list as unknown[]).filter(isMapping) : []
+function toEntries(list: unknown, body: string): Map<string, JsonRecord> {
   return new Map(
-    entries.flatMap((entry) => {
+    recordsIn(list).flatMap((entry) => {
       const inner = entry[body] ?? {}
-      return isText(entry['name']) && isMapping(inner) ? [[entry['name'], inner] as const] : []
+      return isText(entry['name']) && isRecord(inner) ? [[entry['name'], inner] as const] : []
     }),
   )
 }
@@ -303,10 +301,6 @@ function isPod(environment: Readonly<Record<string, string | undefined>>, places
     environment['KUBERNETES_SERVICE_PORT'] &&
     isFile('/var/run/secrets/kubernetes.io/serviceaccount/token', places.disk),
   )
-}
-
-function isMapping(value: unknown): value is Mapping {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isText(value: unknown): value is string {

@@ -2,6 +2,7 @@
 import type { Log } from '../log.ts'
 import { HelmError, type Within } from './helm.ts'
 import type { Hiding } from './hide.ts'
+import { type JsonRecord, textOf } from './json.ts'
 import { type LookupDependencies, lookUp } from './lookup.ts'
 import {
   type Pod,
@@ -146,13 +147,13 @@ interface ClusterEvent {
 /** Each event once, the oldest first. */
 function eventsIn(rendered: string): ClusterEvent[] {
   const events = foundIn(rendered).map((fields) => {
-    const field = (name: string) => (typeof fields[name] === 'string' ? fields[name] : '')
+    const { kind, object, reason, message, last } = fields
     return {
-      kind: field('kind'),
-      object: field('object'),
-      reason: field('reason'),
-      message: field('message'),
-      last: field('last'),
+      kind: textOf(kind),
+      object: textOf(object),
+      reason: textOf(reason),
+      message: textOf(message),
+      last: textOf(last),
     }
   })
   const unique = new Map(events.map((event) => [`${event.object} ${event.message}`, event]))
@@ -160,8 +161,8 @@ function eventsIn(rendered: string): ClusterEvent[] {
 }
 
 /** What a template of ours has found. Each line is a JSON string in JSON, which is YAML too. */
-function foundIn(rendered: string): Record<string, unknown>[] {
+function foundIn(rendered: string): JsonRecord[] {
   return [...rendered.matchAll(/^ {2}found-\d+: (".*")$/gm)].map(
-    ([, quoted = '""']) => JSON.parse(JSON.parse(quoted) as string) as Record<string, unknown>,
+    ([, quoted = '""']) => JSON.parse(JSON.parse(quoted) as string) as JsonRecord,
   )
 }

@@ -5,6 +5,7 @@ import { clean } from '../text.ts'
 import { type ChartReference, chartArguments, hasVersions } from './chart.ts'
 import { explainChart, missingDependencies } from './explain.ts'
 import { type ChartIdentity, type Helm, HelmError, type Within } from './helm.ts'
+import { recordOf } from './json.ts'
 import { type LookupDependencies, lookUp } from './lookup.ts'
 import type { DeployedRevision } from './release.ts'
 import { parseYaml } from './yaml.ts'
@@ -100,7 +101,7 @@ function readAbout(shown: string) {
   } catch (cause) {
     throw new Failure('config', 'The Chart.yaml of the chart is not YAML.', { cause })
   }
-  const { name, version, type, dependencies } = (chart ?? {}) as Record<string, unknown>
+  const { name, version, type, dependencies } = recordOf(chart)
   if (type === 'library') {
     throw new Failure('config', 'The chart is a library, which cannot be installed.')
   }

@@ -1,5 +1,6 @@
 /** Workloads: whether they are ready, in our own judgement, and what they, their pods and others wait for. */
 import type { Hook, ReleaseStatus } from './helm.ts'
+import { type JsonRecord, isRecord, recordOf, recordsIn, textOf } from './json.ts'
 
 /** A workload whose pods Helm waits for. */
 export interface Workload {
@@ -25,8 +26,6 @@ export interface Pod {
   readonly reasons: readonly string[]
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
 /**
  * The workloads of a release with their pods, from the live objects of `helm status`. Helm 3 calls a Deployment
  * of one replica deployed while nothing runs, hence a judgement of our own (helm.md, rule 3): the controller
@@ -37,7 +36,7 @@ export function workloadsOf(resources: Readonly<Record<string, unknown>>): reado
   const pods = all.flatMap(({ kind, object }) => (kind === 'Pod' ? [object] : []))
   return all.flatMap(({ kind, object }) => {
     if (kind !== 'Deployment' && kind !== 'StatefulSet' && kind !== 'DaemonSet') return []
-    const name = text(at(object, 'metadata', 'name'))
+    const name = textOf(at(object, 'metadata', 'name'))
     const { desired, updated, ready, available, former } = numbersOf(kind, object)
     const generation = number(at(object, 'metadata', 'generation'))
     const isCurrent = number(at(object, 'status', 'observedGeneration')) >= generation
@@ -73,14 +72,14 @@ export interface Pending {
 /** Volumes that are not bound and load balancers without an address: Helm waits for them, without a word. */
 export function pendingIn(resources: Readonly<Record<string, unknown>>): readonly Pending[] {
   return objectsIn(resources).flatMap(({ kind, object }) => {
-    const name = text(at(object, 'metadata', 'name'))
+    const name = textOf(at(object, 'metadata', 'name'))
     if (kind === 'PersistentVolumeClaim') {
       const phase = at(object, 'status', 'phase')
       return phase === 'Bound' ? [] : [{ kind, name, state: 'not bound to a volume' }]
     }
     if (kind !== 'Service' || at(object, 'spec', 'type') !== 'LoadBalancer') return []
     const addresses = [
-      ...list(at(object, 'status', 'loadBalancer', 'ingress')),
+      ...recordsIn(at(object, 'status', 'loadBalancer', 'ingress')),
       ...textsIn(at(object, 'spec', 'externalIPs')),
     ]
     return addresses.length > 0 ? [] : [{ kind, name, state: 'without an address' }]
@@ -92,9 +91,9 @@ export function unfinishedHooks(hooks: readonly Hook[]): readonly Hook[] {
   return hooks.filter(({ phase }) => phase === 'Running' || phase === 'Failed')
 }
 
-function numbersOf(kind: Workload['kind'], object: Fields) {
+function numbersOf(kind: Workload['kind'], object: JsonRecord) {
   const status = (name: string) => number(at(object, 'status', name))
-  const strategy = text(at(object, 'spec', 'updateStrategy', 'type'))
+  const strategy = textOf(at(object, 'spec', 'updateStrategy', 'type'))
   if (kind === 'DaemonSet') {
     const desired = status('desiredNumberScheduled')
     return {
@@ -120,10 +119,9 @@ function numbersOf(kind: Workload['kind'], object: Fields) {
   }
 }
 
-function isOwnedBy(pod: Fields, kind: Workload['kind'], name: string): boolean {
-  const owners = at(pod, 'metadata', 'ownerReferences')
-  return (Array.isArray(owners) ? (owners as Fields[]) : []).some((owner) => {
-    const ownerName = text(owner['name'])
+function isOwnedBy(pod: JsonRecord, kind: Workload['kind'], name: string): boolean {
+  return recordsIn(at(pod, 'metadata', 'ownerReferences')).some((owner) => {
+    const ownerName = textOf(owner['name'])
     if (kind !== 'Deployment') return owner['kind'] === kind && ownerName === name
     // A ReplicaSet is named after its Deployment and the hash of its pods.
     return owner['kind'] === 'ReplicaSet' && ownerName.replace(/-[a-z0-9]+$/, '') === name
@@ -131,12 +129,12 @@ function isOwnedBy(pod: Fields, kind: Workload['kind'], name: string): boolean {
 }
 
 /** A pod as the cluster has it, or as much of it as its name and its status. */
-export function toPod(pod: Fields): Pod {
-  const conditions = list(at(pod, 'status', 'conditions'))
+export function toPod(pod: JsonRecord): Pod {
+  const conditions = recordsIn(at(pod, 'status', 'conditions'))
   const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
   const phase = at(pod, 'status', 'phase')
   return {
-    name: text(at(pod, 'metadata', 'name')),
+    name: textOf(at(pod, 'metadata', 'name')),
     isReady,
     // That of a Job is not ready when it has done its work.
     reasons: isReady || phase === 'Succeeded' ? [] : reasonsOf(pod, conditions),
@@ -144,17 +142,17 @@ export function toPod(pod: Fields): Pod {
 }
 
 /** Unschedulable, and what each container that does not run waits for or ended with; init containers too. */
-function reasonsOf(pod: Fields, conditions: readonly Fields[]): string[] {
+function reasonsOf(pod: JsonRecord, conditions: readonly JsonRecord[]): string[] {
   const unscheduled = conditions
     .filter(({ type, status }) => type === 'PodScheduled' && status === 'False')
     .map(({ reason, message }) => joined(reason, message))
   const failed = joined(at(pod, 'status', 'reason'), at(pod, 'status', 'message'))
   const containers = [
-    ...list(at(pod, 'status', 'initContainerStatuses')),
-    ...list(at(pod, 'status', 'containerStatuses')),
+    ...recordsIn(at(pod, 'status', 'initContainerStatuses')),
+    ...recordsIn(at(pod, 'status', 'containerStatuses')),
   ].flatMap((container) => {
     if (container['ready'] === true) return []
-    const name = text(container['name'])
+    const name = textOf(container['name'])
     const waiting = joinedState(at(container, 'state', 'waiting'))
     const terminated = endedWell(at(container, 'state', 'terminated'))
       ? ''
@@ -182,7 +180,7 @@ function endedWell(state: unknown): boolean {
 }
 
 function joinedState(state: unknown): string {
-  if (!isFields(state)) return ''
+  if (!isRecord(state)) return ''
   const { reason, message, exitCode } = state
   const code = typeof exitCode === 'number' ? `exit code ${exitCode}` : undefined
   return joined(reason, code, message)
@@ -302,34 +300,22 @@ function objectsIn(resources: Readonly<Record<string, unknown>>) {
 }
 
 /** Objects, also those inside lists. */
-function flatten(objects: unknown): Fields[] {
-  return list(objects).flatMap((object) =>
-    Array.isArray(object['items']) ? list(object['items']) : [object],
+function flatten(objects: unknown): JsonRecord[] {
+  return recordsIn(objects).flatMap((object) =>
+    Array.isArray(object['items']) ? recordsIn(object['items']) : [object],
   )
-}
-
-function list(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.filter(isFields) : []
 }
 
 function textsIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }
 
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null
-}
-
 function at(object: unknown, ...names: readonly string[]): unknown {
   let value: unknown = object
-  for (const name of names) value = isFields(value) ? value[name] : undefined
+  for (const name of names) value = recordOf(value)[name]
   return value
 }
 
 function number(value: unknown): number {
   return typeof value === 'number' ? value : 0
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

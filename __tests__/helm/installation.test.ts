@@ -8,12 +8,11 @@ import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { systemDisk } from '../../src/disk.ts'
 import { Failure } from '../../src/errors.ts'
+import { type HelmReleases, helmReleases } from '../../src/helm/helm-download.ts'
 import { createHiding } from '../../src/helm/hide.ts'
 import {
   type FindHelmDependencies,
-  type HelmReleases,
   findHelm,
-  helmReleases,
   parseHelmVersion,
 } from '../../src/helm/installation.ts'
 import { type RunCommand, systemCommand } from '../../src/helm/process.ts'

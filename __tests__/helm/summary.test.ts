@@ -84,7 +84,7 @@ describe('a first install', () => {
     expect(rows(markdown)).toMatchObject({
       'Live now': 'revision 1, chart docs 1.0.0, since 2026-11-20 12:03 UTC',
       Before: 'nothing',
-      'Way back': 'helm uninstall docs -n web',
+      'Roll back': 'helm uninstall docs -n web',
       Helm: '4.2.4',
     })
   })
@@ -121,7 +121,7 @@ test('an upgrade tells both revisions, and the command that goes back to the fir
   expect(rows(summarize(receipt))).toMatchObject({
     'Live now': 'revision 5, chart docs 1.3.0, since 2026-11-20 12:03 UTC',
     Before: 'revision 4, chart docs 1.0.0',
-    'Way back': 'helm rollback docs 4 -n web --wait',
+    'Roll back': 'helm rollback docs 4 -n web --wait',
     Took: '3m 00s (Helm 2m 00s, becoming ready 1 s)',
   })
 })
@@ -147,7 +147,7 @@ test.each([
   [false, /^guides\/start\.html$/],
   [true, /^guides\/start\.html .*proves only that it can be reached/],
 ])('a verified page is named (the same before: %s)', (matchedBefore, words) => {
-  const verified = { page: 'guides/start.html', sha256: 'a', durationMs: 1_000, matchedBefore }
+  const verified = { page: 'guides/start.html', matchedBefore }
   const receipt = receiptOf({
     live: { deployed: deployed(1) },
     liveSinceMs: atMs('12:03:00'),
@@ -186,7 +186,7 @@ describe('a failure', () => {
       Before: 'revision 4, chart docs 1.0.0',
     })
     // Nothing of this run is live: neither its link nor a way back from it is of any use.
-    expect(rows(markdown)['Way back']).toBeUndefined()
+    expect(rows(markdown)['Roll back']).toBeUndefined()
     expect(rows(markdown)['Link']).toBeUndefined()
   })
 
@@ -214,7 +214,7 @@ describe('a failure', () => {
     const failure = new Failure('verify-failed', 'docs.test/ did not become index.html')
     expect(rows(summarize(live, failure))).toMatchObject({
       'Live now': 'revision 5, chart docs 1.0.0, since 2026-11-20 12:03 UTC',
-      'Way back': 'helm rollback docs 4 -n web --wait',
+      'Roll back': 'helm rollback docs 4 -n web --wait',
     })
   })
 

@@ -46,6 +46,7 @@ export async function deploy(
   const workplace = await prepareWorkplace(inputs, { ...dependencies, hiding })
   try {
     receipt.helmVersion = workplace.installed.version
+    receipt.contextName = workplace.contextName
     await deployFrom(workplace, { inputs, dependencies, hiding, startedMs }, receipt)
   } finally {
     workplace.close()

@@ -8,6 +8,8 @@ export interface HelmReceipt {
   readonly exported: Receipt
   /** `4.2.4`. */
   helmVersion: string | undefined
+  /** The context of the kubeconfig, clean; undefined when there is none. */
+  contextName: string | undefined
   /** What was deployed before; undefined also when nothing was. */
   before: DeployedRevision | undefined
   /** What is deployed now; undefined when nobody knows. */
@@ -38,6 +40,7 @@ export function emptyHelmReceipt(exported: Receipt): HelmReceipt {
   return {
     exported,
     helmVersion: undefined,
+    contextName: undefined,
     before: undefined,
     live: undefined,
     attempted: false,

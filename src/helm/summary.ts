@@ -48,12 +48,12 @@ function heading({ inputs, failure }: HelmSummaryFacts): string {
 function table(facts: HelmSummaryFacts): string | undefined {
   const { inputs, receipt, durationMs } = facts
   if (!inputs) return undefined
-  const { before, live, verified, helmVersion, stepMs } = receipt
+  const { before, live, verified, helmVersion, contextName, stepMs } = receipt
   const changed = live !== undefined && live.deployed?.revision !== before?.revision
   return twoColumns([
     ['Live now', live ? liveNow(live, receipt) : receipt.attempted ? 'could not be read' : ''],
     ['Before', changed ? (before ? revision(before) : 'nothing') : ''],
-    ['Way back', wayBack(facts)],
+    ['Roll back', rollBack(facts)],
     ['Link', lifeOfLink(facts)],
     ['Mirror', receipt.mirrored && mirror(receipt.mirrored)],
     [
@@ -61,6 +61,7 @@ function table(facts: HelmSummaryFacts): string | undefined {
       verified &&
         `${code(verified.page)}${verified.matchedBefore ? ' (it was the same before: this proves only that it can be reached)' : ''}`,
     ],
+    ['Context', contextName && code(contextName)],
     ['Helm', helmVersion && escapeMarkdown(helmVersion)],
     ['Took', duration(durationMs, stepMs, stepNames)],
   ])
@@ -79,7 +80,7 @@ function revision({ revision: number, chart }: DeployedRevision): string {
 }
 
 /** The exact command, only where this run has moved on. */
-function wayBack({ inputs, receipt: { before, liveSinceMs } }: HelmSummaryFacts): string {
+function rollBack({ inputs, receipt: { before, liveSinceMs } }: HelmSummaryFacts): string {
   if (!inputs || liveSinceMs === undefined) return ''
   return code(wayBackCommand(inputs, before?.revision))
 }

@@ -9,7 +9,7 @@ import {
   quickMs,
   readingMs,
 } from './attempt.ts'
-import { clusterCause } from './explain.ts'
+import { upgradeCause } from './explain.ts'
 import { HelmError, type Revision, type Within } from './helm.ts'
 import { readReasons } from './reasons.ts'
 import type { HelmReceipt, Live } from './receipt.ts'
@@ -277,7 +277,7 @@ export async function undo(
       const told = isChanged && code !== 'internal' ? 'deploy-failed' : code
       return new Failure(told, `${message} ${done}${items}`, { advice, cause: error })
     }
-    const cause = clusterCause(error)
+    const cause = upgradeCause(error)
     const code = isChanged ? 'deploy-failed' : (cause?.code ?? 'deploy-failed')
     const said = `The ${what} of ${release} failed. Helm said: "${error.said}". ${done}${items}`
     const advice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined)

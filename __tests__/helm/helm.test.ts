@@ -5,7 +5,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { Failure } from '../../src/errors.ts'
 import { type Helm, HelmError, type Upgrade, createHelm } from '../../src/helm/helm.ts'
-import { createHiding } from '../../src/helm/hide.ts'
+import { createRedactor } from '../../src/helm/redactor.ts'
 import { CommandFault, type CommandOptions, type RunCommand } from '../../src/helm/process.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { FakeHelm, type FakeHelmOptions } from '../support/fake-helm.ts'
@@ -28,8 +28,8 @@ function write(name: string, text: string): string {
 }
 
 const within = { signal: new AbortController().signal, maxMs: 30_000 }
-const hiding = createHiding()
-hiding.add('X-Amz-Signature=0123456789abcdef')
+const redactor = createRedactor()
+redactor.add('X-Amz-Signature=0123456789abcdef')
 
 interface Recorded {
   readonly file: string
@@ -60,7 +60,7 @@ function answering(answer: Answer | Error, { major = 4, kubeContext = '' } = {})
     release: 'docs',
     namespace: 'web',
     kubeContext: kubeContext === '' ? undefined : kubeContext,
-    hiding,
+    redactor,
   })
   return { helm, calls, told: () => calls.map(({ args }) => args.join(' ')) }
 }
@@ -77,7 +77,7 @@ function working(options: Partial<FakeHelmOptions> = {}): { helm: Helm; fake: Fa
     release: 'docs',
     namespace: 'default',
     kubeContext: undefined,
-    hiding,
+    redactor,
   })
   return { helm, fake }
 }

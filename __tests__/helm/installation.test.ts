@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { systemDisk } from '../../src/disk.ts'
 import { Failure } from '../../src/errors.ts'
 import { type HelmReleases, helmReleases } from '../../src/helm/helm-download.ts'
-import { createHiding } from '../../src/helm/hide.ts'
+import { createRedactor } from '../../src/helm/redactor.ts'
 import {
   type FindHelmDependencies,
   findHelm,
@@ -92,11 +92,11 @@ async function prepare({ serve = good, sums = goodSums, ...others }: Setup = {})
   })
   const clock = new FakeClock()
   const log = new RecordingLog()
-  const hiding = createHiding()
-  hiding.add('sql://docs:hunter22@db')
+  const redactor = createRedactor()
+  redactor.add('sql://docs:hunter22@db')
   const dependencies: FindHelmDependencies = {
     runCommand: systemCommand,
-    hiding,
+    redactor,
     environment: { PATH: path.join(root, 'bin') },
     platform: 'linux',
     architecture: 'x64',

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { systemDisk } from '../../src/disk.ts'
 import { createHelm } from '../../src/helm/helm.ts'
-import { createHiding } from '../../src/helm/hide.ts'
+import { createRedactor } from '../../src/helm/redactor.ts'
 import { readReasons } from '../../src/helm/reasons.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { type FakeEvent, FakeHelm, type Rollout, troubles } from '../support/fake-helm.ts'
@@ -27,8 +27,8 @@ async function stuck(rollout: Rollout = {}, major: 3 | 4 = 4) {
   const clock = new FakeClock()
   const fake = new FakeHelm({ clock, major })
   const log = new RecordingLog()
-  const hiding = createHiding()
-  hiding.add(signature)
+  const redactor = createRedactor()
+  redactor.add(signature)
   const helm = createHelm({
     run: fake.run,
     file: '/opt/helm',
@@ -38,7 +38,7 @@ async function stuck(rollout: Rollout = {}, major: 3 | 4 = 4) {
     release: 'docs',
     namespace: 'default',
     kubeContext: undefined,
-    hiding,
+    redactor,
   })
   const chart = path.join(directory, 'chart')
   fs.mkdirSync(chart)
@@ -59,7 +59,7 @@ async function stuck(rollout: Rollout = {}, major: 3 | 4 = 4) {
     .catch(() => undefined)
   fs.rmSync(chart, { recursive: true })
   const read = () =>
-    readReasons({ helm, hiding, disk: systemDisk, log, temporaryDirectory: directory }, within)
+    readReasons({ helm, redactor, disk: systemDisk, log, temporaryDirectory: directory }, within)
   return { fake, log, read }
 }
 

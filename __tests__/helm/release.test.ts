@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { describe, expect, test } from '@jest/globals'
 import { Failure } from '../../src/errors.ts'
 import { createHelm } from '../../src/helm/helm.ts'
-import { createHiding } from '../../src/helm/hide.ts'
+import { createRedactor } from '../../src/helm/redactor.ts'
 import {
   assertUnlocked,
   readDeployed,
@@ -31,7 +31,7 @@ function releaseOf(...statuses: RevisionStatus[]) {
     directory: tmpdir(),
     ...place,
     kubeContext: undefined,
-    hiding: createHiding(),
+    redactor: createRedactor(),
   })
   return { fake, helm }
 }

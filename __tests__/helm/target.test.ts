@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { Failure } from '../../src/errors.ts'
 import type { ChartReference } from '../../src/helm/chart.ts'
 import { createHelm } from '../../src/helm/helm.ts'
-import { createHiding } from '../../src/helm/hide.ts'
+import { createRedactor } from '../../src/helm/redactor.ts'
 import type { DeployedRevision } from '../../src/helm/release.ts'
 import { resolveChart } from '../../src/helm/target.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -64,7 +64,7 @@ function machine(major: 3 | 4 = 4) {
     release: 'docs',
     namespace: 'default',
     kubeContext: undefined,
-    hiding: createHiding(),
+    redactor: createRedactor(),
   })
   const resolve = (chart: ChartReference, wanted?: string, now?: DeployedRevision) =>
     resolveChart(helm, chart, wanted, now, within)
@@ -253,7 +253,7 @@ test.each([
     release: 'docs',
     namespace: 'default',
     kubeContext: undefined,
-    hiding: createHiding(),
+    redactor: createRedactor(),
   })
   const chart: ChartReference = { kind: 'path', path: '/chart' }
   const resolved = resolveChart(helm, chart, undefined, undefined, within)

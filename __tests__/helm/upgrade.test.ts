@@ -9,7 +9,7 @@ import { systemDisk } from '../../src/disk.ts'
 import { Failure } from '../../src/errors.ts'
 import type { UpgradeDependencies, UpgradeRequest } from '../../src/helm/attempt.ts'
 import { createHelm } from '../../src/helm/helm.ts'
-import { createHiding } from '../../src/helm/hide.ts'
+import { createRedactor } from '../../src/helm/redactor.ts'
 import { valuesProblem } from '../../src/helm/own-values.ts'
 import { type HelmReceipt, emptyHelmReceipt } from '../../src/helm/receipt.ts'
 import { readRelease } from '../../src/helm/release.ts'
@@ -50,8 +50,8 @@ function machine({ major = 4, ...options }: Partial<FakeHelmOptions> = {}) {
   const clock = new FakeClock()
   const fake = new FakeHelm({ clock, major, ...options })
   const log = new RecordingLog()
-  const hiding = createHiding()
-  hiding.add('X-Amz-Signature=0123456789abcdef')
+  const redactor = createRedactor()
+  redactor.add('X-Amz-Signature=0123456789abcdef')
   const cancelling = new AbortController()
   const { signal } = cancelling
   const helm = createHelm({
@@ -62,7 +62,7 @@ function machine({ major = 4, ...options }: Partial<FakeHelmOptions> = {}) {
     directory: empty,
     ...place,
     kubeContext: undefined,
-    hiding,
+    redactor,
   })
 
   /** Upgrades with five minutes for Helm. */
@@ -89,7 +89,7 @@ function machine({ major = 4, ...options }: Partial<FakeHelmOptions> = {}) {
       measured(step, receipt.stepMs, clock, work)
     const dependencies = {
       helm,
-      hiding,
+      redactor,
       disk: systemDisk,
       clock,
       log,
@@ -480,7 +480,7 @@ describe('a revision that is not ours', () => {
     const { failure, receipt } = await fail()
     expect(failure.code).toBe('release-locked')
     expect(failure.message).toMatch(
-      /^Another operation on release docs began at the same moment\. Release docs is locked: its revision 2 is pending-upgrade since 2026-11-20T12:00:\d\d\S*\.$/,
+      /^Another operation on release docs began at the same moment\. Release docs is locked: its revision 2 is pending-upgrade since 2026-11-20T12:00:\d\d\S*\. This run has changed nothing\.$/,
     )
     expect(failure.advice).toContain('Only if no other run is deploying')
     expect(failure.advice).toContain('`helm rollback docs 1 -n default --wait`')

@@ -1,6 +1,6 @@
 /** What the tests of deployments share: a cluster, and in it a place for each test. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { dump } from 'js-yaml'
@@ -297,7 +297,10 @@ export class Scene implements AsyncDisposable {
     const jobId = await this.startExport()
     const bundleUrl = await this.#mintLink(jobId)
     const values = { staticExport: { enabled: true, bundleUrl }, settings: { TITLE: 'Former' } }
-    await this.install(values)
+    // A link is no argument; the folder is removed with the cluster.
+    const file = path.join(path.dirname(this.cluster.kubeconfig), `${this.namespace}.json`)
+    writeFileSync(file, JSON.stringify(values), { mode: 0o600 })
+    await this.install({}, '--values', file)
     return { jobId, values }
   }
 

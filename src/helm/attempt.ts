@@ -2,7 +2,7 @@
 import type { Clock, Deadline } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Helm, Upgrade } from './helm.ts'
-import type { Hiding } from './hide.ts'
+import type { Redactor } from './redactor.ts'
 import type { ReasonsDependencies } from './reasons.ts'
 import type { HelmStep } from './receipt.ts'
 import type { ReleasePlace, ReleaseState } from './release.ts'
@@ -20,7 +20,7 @@ export interface UpgradeRequest extends Omit<Upgrade, 'timeoutMs'>, ReleasePlace
 
 export interface UpgradeDependencies extends ReasonsDependencies {
   readonly helm: Helm
-  readonly hiding: Hiding
+  readonly redactor: Redactor
   readonly clock: Clock
   readonly log: Log
   readonly signal: AbortSignal

@@ -9,7 +9,7 @@ import type { Verifier } from '../verify.ts'
 import { quickMs } from './attempt.ts'
 import { explainCluster } from './explain.ts'
 import type { Within } from './helm.ts'
-import { type Hiding, createHiding } from './hide.ts'
+import { type Redactor, createRedactor } from './redactor.ts'
 import type { HelmInputs } from './inputs.ts'
 import { type OwnValues, ownValuesOf, valuesProblem } from './own-values.ts'
 import { lookAtRelease, makePlan, renewPlan } from './plan.ts'
@@ -21,7 +21,7 @@ import { upgrade } from './upgrade.ts'
 import { type Workplace, type WorkplaceDependencies, prepareWorkplace } from './workplace.ts'
 
 export interface DeployDependencies
-  extends SessionDependencies, Omit<WorkplaceDependencies, 'hiding'> {
+  extends SessionDependencies, Omit<WorkplaceDependencies, 'redactor'> {
   readonly objectStorage: ObjectStorage
   /** Called first of all: the job id must survive whatever comes next. */
   readonly onJobId: (jobId: string) => void
@@ -40,14 +40,14 @@ export async function deploy(
 ): Promise<void> {
   receipt.exported.jobId = inputs.jobId
   dependencies.onJobId(inputs.jobId)
-  const hiding = createHiding()
-  hiding.add(inputs.apiKey)
+  const redactor = createRedactor()
+  redactor.add(inputs.apiKey)
   const startedMs = dependencies.clock.nowMs()
-  const workplace = await prepareWorkplace(inputs, { ...dependencies, hiding })
+  const workplace = await prepareWorkplace(inputs, { ...dependencies, redactor })
   try {
     receipt.helmVersion = workplace.installed.version
     receipt.contextName = workplace.contextName
-    await deployFrom(workplace, { inputs, dependencies, hiding, startedMs }, receipt)
+    await deployFrom(workplace, { inputs, dependencies, redactor, startedMs }, receipt)
   } finally {
     workplace.close()
   }
@@ -56,13 +56,13 @@ export async function deploy(
 interface Run {
   readonly inputs: HelmInputs
   readonly dependencies: DeployDependencies
-  readonly hiding: Hiding
+  readonly redactor: Redactor
   readonly startedMs: number
 }
 
 async function deployFrom(
   workplace: Workplace,
-  { inputs, dependencies, hiding, startedMs }: Run,
+  { inputs, dependencies, redactor, startedMs }: Run,
   receipt: HelmReceipt,
 ): Promise<void> {
   const { clock, log, signal } = dependencies
@@ -84,7 +84,7 @@ async function deployFrom(
       ...dependencies,
       mask(secret) {
         dependencies.mask(secret)
-        hiding.add(secret)
+        redactor.add(secret)
       },
     },
     receipt.exported,
@@ -120,13 +120,13 @@ async function deployFrom(
       valuesProblem: (values) => valuesProblem(values, valuesKey, link, inputs.version),
       rollbackWarning,
     },
-    { ...dependencies, helm, hiding, startedMs, timed, temporaryDirectory: directory },
+    { ...dependencies, helm, redactor, startedMs, timed, temporaryDirectory: directory },
     receipt,
   )
   receipt.liveSinceMs = clock.wallMs()
   const revision = receipt.live?.deployed?.revision ?? 0
   log.info(`Deployed: revision ${revision} of ${release} in ${namespace}`)
-  await warnOfUnusedLink({ revision, link, valuesKey }, { ...dependencies, helm, hiding }, within)
+  await warnOfUnusedLink({ revision, link, valuesKey }, { ...dependencies, helm, redactor }, within)
   if (verifier) {
     receipt.verified = await timed('verification', () => verifier.after()).catch(tellWayBack)
   }
@@ -137,7 +137,7 @@ async function deployFrom(
       deployed && (await helm.valuesOf(deployed.revision, within).catch(explainCluster))
     const own = ownValuesOf(values, valuesKey)
     // Its link may still work, and pods may quote it.
-    if (own.link) for (const secret of secretsOf(own.link)) hiding.add(secret)
+    if (own.link) for (const secret of secretsOf(own.link)) redactor.add(secret)
     const expiry = own.expiry(session.client.serverWallMs())
     if (deployed && expiry !== undefined) {
       log.warning(

@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { Failure } from '../errors.ts'
 import { formatDuration } from '../units.ts'
-import type { Hiding } from './hide.ts'
+import type { Redactor } from './redactor.ts'
 import { type JsonRecord, recordOf, recordsIn, textOf } from './json.ts'
 import { CommandFault, type CommandResult, type RunCommand } from './process.ts'
 
@@ -18,7 +18,7 @@ export interface HelmDependencies {
   readonly release: string
   readonly namespace: string
   readonly kubeContext: string | undefined
-  readonly hiding: Hiding
+  readonly redactor: Redactor
 }
 
 /** How long a command may take, and what ends it sooner. */
@@ -120,7 +120,7 @@ export class HelmError extends Error {
 const maxSaidLength = 700
 
 export function createHelm(dependencies: HelmDependencies): Helm {
-  const { major, release, namespace, kubeContext, hiding } = dependencies
+  const { major, release, namespace, kubeContext, redactor } = dependencies
   const place = [
     '--namespace',
     namespace,
@@ -256,7 +256,7 @@ export function createHelm(dependencies: HelmDependencies): Helm {
     }
     if (result.exitCode === 0) return result
     const raw = result.stderr === '' ? result.stdout : result.stderr
-    throw new HelmError(command, raw, hiding.tell(lastWords(raw), maxSaidLength))
+    throw new HelmError(command, raw, redactor.toLine(lastWords(raw), maxSaidLength))
   }
 }
 

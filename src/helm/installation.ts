@@ -10,7 +10,7 @@ import {
   helmReleases,
   otherHelm,
 } from './helm-download.ts'
-import type { Hiding } from './hide.ts'
+import type { Redactor } from './redactor.ts'
 import { CommandFault } from './process.ts'
 
 export interface InstalledHelm {
@@ -30,7 +30,7 @@ const defaultMajor = '4'
 export interface FindHelmDependencies extends DownloadDependencies {
   /** Ours is unpacked below it, and removed at the end of the process. */
   readonly temporaryDirectory: string
-  readonly hiding: Hiding
+  readonly redactor: Redactor
 }
 
 /** The `helm-version` input: a major, or a version that is in the table. @throws Problem */
@@ -120,7 +120,7 @@ function locate({ environment, platform, disk }: FindHelmDependencies): string |
 
 async function askVersion(
   file: string,
-  { runCommand, environment, temporaryDirectory, hiding, signal }: FindHelmDependencies,
+  { runCommand, environment, temporaryDirectory, redactor, signal }: FindHelmDependencies,
 ): Promise<FoundHelm | SilentHelm> {
   try {
     const { stdout, stderr } = await runCommand(file, ['version', '--template', '{{.Version}}'], {
@@ -132,7 +132,7 @@ async function askVersion(
     // A build by `go install` has no patch number.
     const match = /^v(\d+)\.(\d+)((?:\.\d+)?(?:-[0-9A-Za-z.-]+)?)(?:\+\S*)?$/.exec(stdout.trim())
     if (!match) {
-      return { file, said: hiding.tell(stderr.trim().split('\n').at(-1) ?? '', 200), fault: '' }
+      return { file, said: redactor.toLine(stderr.trim().split('\n').at(-1) ?? '', 200), fault: '' }
     }
     const [, major = '', minor = '', rest = ''] = match
     return { file, version: `${major}.${minor}${rest}`, major: Number(major), minor: Number(minor) }

@@ -1,7 +1,7 @@
 /** Why a deployment failed, read from the cluster before anything is rolled back, by Helm and with its access. */
 import type { Log } from '../log.ts'
 import { HelmError, type Within } from './helm.ts'
-import type { Hiding } from './hide.ts'
+import type { Redactor } from './redactor.ts'
 import { type JsonRecord, textOf } from './json.ts'
 import { type LookupDependencies, lookUp } from './lookup.ts'
 import {
@@ -16,7 +16,7 @@ import {
 } from './workloads.ts'
 
 export interface ReasonsDependencies extends LookupDependencies {
-  readonly hiding: Hiding
+  readonly redactor: Redactor
   readonly log: Log
 }
 
@@ -32,25 +32,24 @@ export async function readReasons(
   dependencies: ReasonsDependencies,
   within: Within,
 ): Promise<readonly string[]> {
-  const { helm, hiding, log } = dependencies
+  const { helm, redactor, log } = dependencies
   try {
     const { resources = {}, hooks: allHooks = [] } = (await helm.status(within)) ?? {}
     const hooks = unfinishedHooks(allHooks)
-    const unready = workloadsOf(resources).filter(({ isReady }) => !isReady)
+    const unready = workloadsOf(resources, redactor.redact).filter(({ isReady }) => !isReady)
     const pending = pendingIn(resources)
     const names = [...hooks, ...unready, ...pending].map(({ name }) => name)
     if (names.length === 0) return []
-    const tell = (text: string, maxLength: number) => hiding.tell(text, maxLength)
     const hookPods = hooks.length === 0 ? [] : await readHookPods(hooks, dependencies, within)
     const pods = [...hookPods, ...unready.flatMap((workload) => workload.pods)]
     return [
-      ...reasonsOfHooks(hooks, hookPods, tell),
-      ...reasonsOfWorkloads(unready, tell),
-      ...reasonsOfPending(pending, tell),
+      ...reasonsOfHooks(hooks, hookPods),
+      ...reasonsOfWorkloads(unready),
+      ...reasonsOfPending(pending),
       ...(await readEvents(names, pods, dependencies, within)),
     ].slice(0, maxLines)
   } catch (error) {
-    const said = Error.isError(error) ? hiding.tell(error.message) : 'unknown'
+    const said = Error.isError(error) ? redactor.toLine(error.message) : 'unknown'
     log.info(`The reasons could not be read from the cluster: ${said}`)
     return []
   }
@@ -77,7 +76,9 @@ async function readHookPods(
 ): Promise<Pod[]> {
   try {
     const names = JSON.stringify({ names: hooks.map(({ name }) => name) })
-    return foundIn(await lookUp(hookPodsTemplate, names, dependencies, within)).map(toPod)
+    return foundIn(await lookUp(hookPodsTemplate, names, dependencies, within)).map((pod) =>
+      toPod(pod, dependencies.redactor.redact),
+    )
   } catch (error) {
     tellUnread('pods of the hooks', error, dependencies)
     return []
@@ -111,7 +112,7 @@ async function readEvents(
   dependencies: ReasonsDependencies,
   within: Within,
 ): Promise<string[]> {
-  const { hiding } = dependencies
+  const { redactor } = dependencies
   try {
     const rendered = await lookUp(eventsTemplate, JSON.stringify({ names }), dependencies, within)
     // Pods that an earlier attempt has left behind are none of them.
@@ -123,7 +124,7 @@ async function readEvents(
       .filter((event) => concerns(event) && !told.includes(event.message))
       .slice(-maxEvents)
       .map(({ kind, object, reason, message }) =>
-        hiding.tell(`event of ${kind} ${object}: ${reason}, ${message}`, 300),
+        redactor.toLine(`event of ${kind} ${object}: ${reason}, ${message}`, 300),
       )
   } catch (error) {
     tellUnread('events of the cluster', error, dependencies)

@@ -1,7 +1,7 @@
 /** What the chart has made of the link: a wrong `values-key` goes through all else. */
 import type { Log } from '../log.ts'
 import type { Helm, Within } from './helm.ts'
-import { type Hiding, formsOf } from './hide.ts'
+import { type Redactor, formsOf } from './redactor.ts'
 
 /**
  * Whether something that a chart has rendered holds the link, in plain or in base64, as the data of a Secret are. Its
@@ -26,7 +26,7 @@ function decoded(pathname: string): string {
 /** Warns when no object and no hook of a revision holds the link: Helm keeps values that no template reads. */
 export async function warnOfUnusedLink(
   { revision, link, valuesKey }: { revision: number; link: string; valuesKey: string },
-  { helm, hiding, log }: { helm: Helm; hiding: Hiding; log: Log },
+  { helm, redactor, log }: { helm: Helm; redactor: Redactor; log: Log },
   within: Within,
 ): Promise<void> {
   try {
@@ -34,7 +34,7 @@ export async function warnOfUnusedLink(
     if (holdsLink(await helm.hooksOf(revision, within), link)) return
   } catch (error) {
     // It must not turn what is deployed into a failure.
-    log.debug(hiding.tell(Error.isError(error) ? error.message : String(error)))
+    log.debug(redactor.toLine(Error.isError(error) ? error.message : String(error)))
     return
   }
   log.warning(

@@ -48,7 +48,7 @@ export async function undo(
   dependencies: UndoDependencies,
   receipt: HelmReceipt,
 ): Promise<Failure> {
-  const { helm, hiding, clock, log, signal, timed, watch } = dependencies
+  const { helm, redactor, clock, log, signal, timed, watch } = dependencies
   const { request, what, ours, goodbye } = attempt
   const { release, before, helmTimeoutMs } = request
   /** What was done, once that is over. */
@@ -242,7 +242,7 @@ export async function undo(
   }
 
   function logUnread(unread: unknown): void {
-    log.debug(hiding.tell(Error.isError(unread) ? unread.message : String(unread)))
+    log.debug(redactor.toLine(Error.isError(unread) ? unread.message : String(unread)))
   }
 
   /** Helm's word stands against nothing: the cluster does not say what is deployed. */
@@ -259,7 +259,8 @@ export async function undo(
     } catch (locked) {
       if (locked instanceof Failure && locked.code === 'release-locked') {
         const { message, advice } = locked
-        return new Failure('release-locked', `${race} ${message}`, { advice, cause: error })
+        const told = `${race} ${message} This run has changed nothing.`
+        return new Failure('release-locked', told, { advice, cause: error })
       }
       logUnread(locked)
       return lockedRelease(race, request, before.deployed)

@@ -37,7 +37,7 @@ export async function upgrade(
   dependencies: UpgradeDependencies,
   receipt: HelmReceipt,
 ): Promise<void> {
-  const { helm, hiding, clock, log, signal, timed } = dependencies
+  const { helm, redactor, clock, log, signal, timed } = dependencies
   const { release, before, helmTimeoutMs } = request
   const beganMs = clock.nowMs()
   const leftMs = () => beganMs + helmTimeoutMs - clock.nowMs()
@@ -118,12 +118,11 @@ export async function upgrade(
 
   /** Our own judgement, since Helm 3 is content with less (helm.md, rule 3). */
   async function waitUntilReady({ revision }: DeployedRevision): Promise<void> {
-    const tell = (text: string, maxLength: number) => hiding.tell(text, maxLength)
     for (let delayMs = shortestDelayMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
       const status = await persistently((within) => helm.status(within))
-      const workloads = workloadsOf(status?.resources ?? {})
+      const workloads = workloadsOf(status?.resources ?? {}, redactor.redact)
       if (workloads.every(({ isReady }) => isReady)) {
-        if (workloads.length > 0) log.info(`Ready: ${describeWorkloads(workloads, tell)}`)
+        if (workloads.length > 0) log.info(`Ready: ${describeWorkloads(workloads)}`)
         return
       }
       if (leftMs() <= 0) {
@@ -131,7 +130,7 @@ export async function upgrade(
         const content = `Helm reported success, but revision ${revision} of ${release} was not ready within ${waited}.`
         throw new Failure('deploy-failed', content, { advice: notReadyAdvice })
       }
-      watch.tell(describeWorkloads(workloads, tell))
+      watch.tell(describeWorkloads(workloads))
       await clock.sleep(Math.min(delayMs, leftMs()), signal)
     }
   }

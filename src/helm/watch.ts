@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { formatElapsed } from '../units.ts'
 import type { Helm } from './helm.ts'
-import type { Hiding } from './hide.ts'
+import type { Redactor } from './redactor.ts'
 import { describeProgress } from './workloads.ts'
 
 export interface Watch {
@@ -15,7 +15,7 @@ export interface Watch {
 
 export interface WatchDependencies {
   readonly helm: Helm
-  readonly hiding: Hiding
+  readonly redactor: Redactor
   readonly clock: Clock
   readonly log: Log
   readonly signal: AbortSignal
@@ -29,7 +29,7 @@ const lookMs = 30_000
 
 /** @param firstRevision what is older says nothing of this deployment */
 export function createWatch(firstRevision: number, dependencies: WatchDependencies): Watch {
-  const { helm, hiding, clock, log, signal, startedMs } = dependencies
+  const { helm, redactor, clock, log, signal, startedMs } = dependencies
   let logged = { line: '', atMs: clock.nowMs() }
 
   return {
@@ -59,14 +59,10 @@ export function createWatch(firstRevision: number, dependencies: WatchDependenci
         await clock.sleep(everyMs, within)
         const status = await helm.status({ signal: within, maxMs: lookMs })
         const isNew = status !== undefined && status.revision >= firstRevision
-        tell(
-          isNew
-            ? describeProgress(status, (text, maxLength) => hiding.tell(text, maxLength))
-            : 'Helm is at work',
-        )
+        tell(isNew ? describeProgress(status, redactor.redact) : 'Helm is at work')
       } catch (error) {
         if (within.aborted) return
-        log.debug(hiding.tell(Error.isError(error) ? error.message : String(error)))
+        log.debug(redactor.toLine(Error.isError(error) ? error.message : String(error)))
       }
     }
   }

@@ -1,5 +1,6 @@
 /** Workloads: whether they are ready, in our own judgement, and what they, their pods and others wait for. */
 import type { Hook, ReleaseStatus } from './helm.ts'
+import { clean } from '../text.ts'
 import { type JsonRecord, isRecord, recordOf, recordsIn, textOf } from './json.ts'
 
 /** A workload whose pods Helm waits for. */
@@ -19,10 +20,13 @@ export interface Workload {
   readonly pods: readonly Pod[]
 }
 
+/** Takes secrets out of a text of the cluster. */
+export type Redact = (text: string) => string
+
 export interface Pod {
   readonly name: string
   readonly isReady: boolean
-  /** Why it is not ready, in the words of the cluster, which may hold secrets. */
+  /** Why it is not ready, in the words of the cluster, without secrets. */
   readonly reasons: readonly string[]
 }
 
@@ -31,7 +35,10 @@ export interface Pod {
  * of one replica deployed while nothing runs, hence a judgement of our own (helm.md, rule 3): the controller
  * has seen the newest generation, and updated, ready and available are what is desired.
  */
-export function workloadsOf(resources: Readonly<Record<string, unknown>>): readonly Workload[] {
+export function workloadsOf(
+  resources: Readonly<Record<string, unknown>>,
+  redact: Redact,
+): readonly Workload[] {
   const all = objectsIn(resources)
   const pods = all.flatMap(({ kind, object }) => (kind === 'Pod' ? [object] : []))
   return all.flatMap(({ kind, object }) => {
@@ -40,7 +47,7 @@ export function workloadsOf(resources: Readonly<Record<string, unknown>>): reado
     const { desired, updated, ready, available, former } = numbersOf(kind, object)
     const generation = number(at(object, 'metadata', 'generation'))
     const isCurrent = number(at(object, 'status', 'observedGeneration')) >= generation
-    const own = pods.filter((pod) => isOwnedBy(pod, kind, name)).map(toPod)
+    const own = pods.filter((pod) => isOwnedBy(pod, kind, name)).map((pod) => toPod(pod, redact))
     return [
       {
         kind,
@@ -129,7 +136,7 @@ function isOwnedBy(pod: JsonRecord, kind: Workload['kind'], name: string): boole
 }
 
 /** A pod as the cluster has it, or as much of it as its name and its status. */
-export function toPod(pod: JsonRecord): Pod {
+export function toPod(pod: JsonRecord, redact: Redact): Pod {
   const conditions = recordsIn(at(pod, 'status', 'conditions'))
   const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
   const phase = at(pod, 'status', 'phase')
@@ -137,7 +144,7 @@ export function toPod(pod: JsonRecord): Pod {
     name: textOf(at(pod, 'metadata', 'name')),
     isReady,
     // That of a Job is not ready when it has done its work.
-    reasons: isReady || phase === 'Succeeded' ? [] : reasonsOf(pod, conditions),
+    reasons: isReady || phase === 'Succeeded' ? [] : reasonsOf(pod, conditions).map(redact),
   }
 }
 
@@ -193,78 +200,62 @@ function joined(...parts: readonly unknown[]): string {
 /** What Helm is waiting for, in a few words for a line of the log. */
 export function describeProgress(
   { resources, hooks }: Pick<ReleaseStatus, 'resources' | 'hooks'>,
-  tell: (text: string, maxLength: number) => string,
+  redact: Redact,
 ): string {
   const running = hooks.filter(({ phase }) => phase === 'Running')
   // Nothing else of the revision is there before its first hooks have ended.
   if (running.length > 0) {
-    return running.map((hook) => `${nameOfHook(hook, tell)} is running`).join(' · ')
+    return running.map((hook) => `${nameOfHook(hook)} is running`).join(' · ')
   }
-  const workloads = workloadsOf(resources)
-  const pending = pendingIn(resources).map((one) => `${nameOf(one, tell)} ${one.state}`)
+  const workloads = workloadsOf(resources, redact)
+  const pending = pendingIn(resources).map((one) => `${nameOf(one)} ${one.state}`)
   const isOnlyPending = workloads.length === 0 && pending.length > 0
-  return [...(isOnlyPending ? [] : [describeWorkloads(workloads, tell)]), ...pending].join(' · ')
+  return [...(isOnlyPending ? [] : [describeWorkloads(workloads)]), ...pending].join(' · ')
 }
 
 /** The workloads in a few words for a line of the log. */
-export function describeWorkloads(
-  workloads: readonly Workload[],
-  tell: (text: string, maxLength: number) => string,
-): string {
+export function describeWorkloads(workloads: readonly Workload[]): string {
   const waiting = workloads.filter(({ isReady }) => !isReady)
   if (workloads.length === 0) return 'no workload to wait for'
   if (waiting.length === 0) {
-    return workloads.map((workload) => `${nameOf(workload, tell)} ${countOf(workload)}`).join(' · ')
+    return workloads.map((workload) => `${nameOf(workload)} ${countOf(workload)}`).join(' · ')
   }
   return waiting
     .map((workload) => {
       const reason = workload.pods.flatMap(({ reasons }) => reasons)[0]
-      const why = reason === undefined ? '' : ` (${tell(reason, 160)})`
-      return `${nameOf(workload, tell)} ${countOf(workload)}${why}`
+      const why = reason === undefined ? '' : ` (${clean(reason, 160)})`
+      return `${nameOf(workload)} ${countOf(workload)}${why}`
     })
     .join(' · ')
 }
 
 /** What keeps workloads from being ready: a line for each, followed by one for each reason of its pods. */
-export function reasonsOfWorkloads(
-  workloads: readonly Workload[],
-  tell: (text: string, maxLength: number) => string,
-): readonly string[] {
+export function reasonsOfWorkloads(workloads: readonly Workload[]): readonly string[] {
   return workloads
     .filter(({ isReady }) => !isReady)
     .flatMap((workload) => [
-      `${nameOf(workload, tell)}: ${countOf(workload)}`,
-      ...linesOfPods(workload.pods, tell),
+      `${nameOf(workload)}: ${countOf(workload)}`,
+      ...linesOfPods(workload.pods),
     ])
 }
 
 /** What keeps hooks from their end: a line for each, and one for each reason of their pods. */
-export function reasonsOfHooks(
-  hooks: readonly Hook[],
-  pods: readonly Pod[],
-  tell: (text: string, maxLength: number) => string,
-): readonly string[] {
+export function reasonsOfHooks(hooks: readonly Hook[], pods: readonly Pod[]): readonly string[] {
   return [
-    ...hooks.map((hook) => `${nameOfHook(hook, tell)}: ${tell(hook.phase.toLowerCase(), 40)}`),
-    ...linesOfPods(pods, tell),
+    ...hooks.map((hook) => `${nameOfHook(hook)}: ${clean(hook.phase.toLowerCase(), 40)}`),
+    ...linesOfPods(pods),
   ]
 }
 
 /** What keeps others from being ready, a line for each. */
-export function reasonsOfPending(
-  pending: readonly Pending[],
-  tell: (text: string, maxLength: number) => string,
-): readonly string[] {
-  return pending.map((one) => `${nameOf(one, tell)}: ${one.state}`)
+export function reasonsOfPending(pending: readonly Pending[]): readonly string[] {
+  return pending.map((one) => `${nameOf(one)}: ${one.state}`)
 }
 
 /** A line for each reason of the pods that are not ready, and the number of those that are too many. */
-function linesOfPods(
-  pods: readonly Pod[],
-  tell: (text: string, maxLength: number) => string,
-): readonly string[] {
+function linesOfPods(pods: readonly Pod[]): readonly string[] {
   const reasons = pods.flatMap(({ name, reasons }) =>
-    reasons.map((reason) => `pod ${tell(name, 80)}: ${tell(reason, 300)}`),
+    reasons.map((reason) => `pod ${clean(name, 80)}: ${clean(reason, 300)}`),
   )
   const more = reasons.length - maxReasons
   return [...reasons.slice(0, maxReasons), ...(more > 0 ? [`and ${more} more`] : [])]
@@ -272,15 +263,12 @@ function linesOfPods(
 
 const maxReasons = 5
 
-function nameOfHook(hook: Hook, tell: (text: string, maxLength: number) => string): string {
-  return `hook ${nameOf({ kind: tell(hook.kind, 40), name: hook.name }, tell)}`
+function nameOfHook(hook: Hook): string {
+  return `hook ${nameOf({ kind: clean(hook.kind, 40), name: hook.name })}`
 }
 
-function nameOf(
-  { kind, name }: Pick<Pending, 'kind' | 'name'>,
-  tell: (text: string, maxLength: number) => string,
-) {
-  return `${kind} ${tell(name, 80)}`
+function nameOf({ kind, name }: Pick<Pending, 'kind' | 'name'>) {
+  return `${kind} ${clean(name, 80)}`
 }
 
 /** While pods of the former revision are ready, it is the update that is waited for. */

@@ -13,7 +13,7 @@ import {
 } from './chart.ts'
 import { explainChart } from './explain.ts'
 import { type Helm, createHelm } from './helm.ts'
-import type { Hiding } from './hide.ts'
+import type { Redactor } from './redactor.ts'
 import type { HelmInputs } from './inputs.ts'
 import { type FindHelmDependencies, type InstalledHelm, findHelm } from './installation.ts'
 import { ambientCluster } from './kubeconfig.ts'
@@ -30,7 +30,7 @@ export interface WorkplaceDependencies extends Omit<
   readonly disk: Disk
   readonly log: Log
   readonly runCommand: RunCommand
-  readonly hiding: Hiding
+  readonly redactor: Redactor
   /** Makes the runner hide a value from now on. */
   readonly mask: (secret: string) => void
 }
@@ -64,7 +64,7 @@ export async function prepareWorkplace(
   inputs: HelmInputs,
   dependencies: WorkplaceDependencies,
 ): Promise<Workplace> {
-  const { disk, log, hiding, signal } = dependencies
+  const { disk, log, redactor, signal } = dependencies
   const directory = disk.makePrivateDirectory(dependencies.temporaryDirectory)
   const close = () => {
     removeQuietly(directory, disk, log) // the end of the process tries once more
@@ -92,7 +92,7 @@ export async function prepareWorkplace(
       release: inputs.release,
       namespace: inputs.namespace,
       kubeContext: inputs.kubeContext,
-      hiding,
+      redactor,
     })
     if (chartCredentials) hide(secretsOf(chartCredentials))
     if (login) await helm.login(login, { signal, maxMs: loginMs }).catch(explainChart)
@@ -143,7 +143,7 @@ export async function prepareWorkplace(
 
   /** A deployment to the wrong cluster goes well: its name must be in sight. Returns it as it was told. */
   function tellContext(context: string, where: string): string {
-    const name = hiding.tell(context, 200)
+    const name = redactor.toLine(context, 200)
     log.info(`Cluster: context "${name}" of ${where}`)
     return name
   }
@@ -169,7 +169,7 @@ export async function prepareWorkplace(
   function hide(secrets: readonly string[]): void {
     for (const secret of secrets.filter(({ length }) => length >= shortestSecretLength)) {
       dependencies.mask(secret)
-      hiding.add(secret)
+      redactor.add(secret)
     }
   }
 

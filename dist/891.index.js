@@ -563,7 +563,7 @@ var units = __webpack_require__(1996);
  *
  * @param maxSilenceMs no byte for so long is a lost connection
  */
-function createPatience(maxSilenceMs, { clock, deadline, signal }) {
+function createPatience(maxSilenceMs, { clock, deadline, overWords, signal }) {
     const ending = new AbortController();
     const stopDeadline = clock.timer(deadline.remainingMs(), end);
     let stopSilence = clock.timer(maxSilenceMs, end);
@@ -581,7 +581,7 @@ function createPatience(maxSilenceMs, { clock, deadline, signal }) {
         },
         end,
         describeEnd: (host) => deadline.remainingMs() <= 0
-            ? 'the time of this step (`timeout-minutes`) is over'
+            ? (overWords ?? 'the time of this step (`timeout-minutes`) is over')
             : `no byte for ${(0,units/* formatDuration */.a3)(maxSilenceMs)} (${host})`,
     };
     function end(reason) {

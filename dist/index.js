@@ -28709,8 +28709,14 @@ function removeQuietly(target, disk, log) {
 }
 const doomed = new Set();
 function removeDoomed() {
-    for (const target of doomed)
-        node_fs__WEBPACK_IMPORTED_MODULE_0___default().rmSync(target, { recursive: true, force: true });
+    for (const target of doomed) {
+        try {
+            node_fs__WEBPACK_IMPORTED_MODULE_0___default().rmSync(target, { recursive: true, force: true });
+        }
+        catch {
+            // The run has ended and said how; it must not become a failure now, nor keep what comes next.
+        }
+    }
 }
 function existingAncestor(target) {
     let ancestor = target;

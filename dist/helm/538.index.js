@@ -465,7 +465,7 @@ async function createVerifier(request, dependencies) {
             if (matches(seen)) {
                 const same = matchedBefore ? '; so it was before, and the site can be reached' : '';
                 log.info(`Verified after ${(0,_units_js__WEBPACK_IMPORTED_MODULE_7__/* .formatDuration */ .a3)(durationMs)}: ${shown} is ${page.name}${same}`);
-                return { page: page.name, sha256: page.sha256, durationMs, matchedBefore };
+                return { page: page.name, matchedBefore };
             }
             if (remainingMs <= 0)
                 throw notSeen(seen);

@@ -490,7 +490,7 @@ async function mirrorArchive(request, dependencies) {
         throw new errors/* Failure */.HR('storage-failed', what, { advice: otherThanS3Advice(access) });
     }
     log.info(`Mirrored ${size} to ${place}`);
-    return { key, uploaded: true };
+    return { uploaded: true };
     function alreadyThere({ status, headers }) {
         const thereBytes = headers['content-length'];
         if (status !== 200) {
@@ -502,7 +502,7 @@ async function mirrorArchive(request, dependencies) {
             throw new errors/* Failure */.HR('storage-failed', what, { advice });
         }
         log.info(`Already mirrored: ${place} (${size})`);
-        return { key, uploaded: false };
+        return { uploaded: false };
     }
 }
 /** A name that holds the hash of its content is good for ever. */

@@ -28709,8 +28709,14 @@ function removeQuietly(target, disk, log) {
 }
 const doomed = new Set();
 function removeDoomed() {
-    for (const target of doomed)
-        node_fs__WEBPACK_IMPORTED_MODULE_0___default().rmSync(target, { recursive: true, force: true });
+    for (const target of doomed) {
+        try {
+            node_fs__WEBPACK_IMPORTED_MODULE_0___default().rmSync(target, { recursive: true, force: true });
+        }
+        catch {
+            // The run has ended and said how; it must not become a failure now, nor keep what comes next.
+        }
+    }
 }
 function existingAncestor(target) {
     let ancestor = target;
@@ -31361,7 +31367,7 @@ function outOfTime({ id, status, percent, pageCount }, elapsedMs) {
 
 /***/ }),
 
-/***/ 2906:
+/***/ 9836:
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -31635,7 +31641,7 @@ function hasVersions(chart) {
     return chart.kind === 'repository' || chart.kind === 'named' || (chart.kind === 'oci' && !chart.pinned); // prettier-ignore
 }
 /**
- * The arguments that name the chart to Helm, the same for `upgrade`, `show` and `pull`.
+ * The arguments that name the chart to Helm, the same for `upgrade`, `show` and `template`.
  *
  * @param version ignored where the reference leaves no choice
  */
@@ -32274,10 +32280,30 @@ const graceMs = 30_000;
 const readingMs = 30_000;
 const notReadyAdvice = 'Correct what keeps it from being ready, or raise `helm-timeout-minutes` if it only needs longer.';
 
+;// CONCATENATED MODULE: ./src/helm/json.ts
+/** Values whose shape nobody has promised, from JSON or YAML: looked at without a cast. */
+/** Whether it is a mapping of names to values; a list is none. */
+function isRecord(value) {
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+/** The mapping, or an empty one for anything else. */
+function recordOf(value) {
+    return isRecord(value) ? value : {};
+}
+/** The mappings of a list; none for anything else. */
+function recordsIn(value) {
+    return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+/** The text, or an empty one for anything else. */
+function textOf(value) {
+    return typeof value === 'string' ? value : '';
+}
+
 // EXTERNAL MODULE: ./src/helm/process.ts
 var process = __nccwpck_require__(9785);
 ;// CONCATENATED MODULE: ./src/helm/helm.ts
 /** Helm: one method for each of its commands that is used, its output read, its errors told. */
+
 
 
 
@@ -32301,44 +32327,42 @@ class HelmError extends Error {
 /** So long an answer of Helm is read in an error message. */
 const maxSaidLength = 700;
 function createHelm(dependencies) {
-    const { major, release, namespace, kubeContext, hiding } = dependencies;
+    const { major, release, namespace, kubeContext, redactor } = dependencies;
     const place = [
         '--namespace',
         namespace,
         ...(kubeContext === undefined ? [] : ['--kube-context', kubeContext]),
     ];
     return {
-        major,
         async status(within) {
             const live = major === 3 ? ['--show-resources'] : [];
             const reply = await askIfExists(['status', release, ...place, ...live, '-o', 'json'], within);
             if (reply === undefined)
                 return undefined;
-            const { version, info, hooks } = reply;
-            const resources = info?.['resources'];
+            const { version, info, hooks } = recordOf(reply);
+            const { status, last_deployed: lastDeployed, resources } = recordOf(info);
             return {
                 revision: Number(version),
-                status: helm_text(info?.['status']),
-                lastDeployed: helm_text(info?.['last_deployed']),
-                resources: isObject(resources) ? resources : {},
-                hooks: Array.isArray(hooks) ? hooks.filter(isObject).map(toHook) : [],
+                status: textOf(status),
+                lastDeployed: textOf(lastDeployed),
+                resources: recordOf(resources),
+                hooks: recordsIn(hooks).map(toHook),
             };
         },
         async history(within) {
             const reply = await askIfExists(['history', release, ...place, '-o', 'json'], within);
-            const entries = Array.isArray(reply) ? reply : [];
-            return entries
+            return recordsIn(reply)
                 .map((entry) => ({
                 revision: Number(entry['revision']),
-                status: helm_text(entry['status']),
-                updated: helm_text(entry['updated']),
+                status: textOf(entry['status']),
+                updated: textOf(entry['updated']),
             }))
                 .sort((a, b) => b.revision - a.revision);
         },
         async chartOf(revision, within) {
             const args = ['get', 'metadata', release, ...place, '--revision', String(revision)];
-            const reply = (await ask([...args, '-o', 'json'], within));
-            return { name: helm_text(reply['chart']), version: helm_text(reply['version']) };
+            const { chart, version } = recordOf(await ask([...args, '-o', 'json'], within));
+            return { name: textOf(chart), version: textOf(version) };
         },
         valuesOf: (revision, within) => ask(['get', 'values', release, ...place, '--revision', String(revision), '-o', 'json'], within),
         showChart: async (chart, within) => (await succeed(['show', 'chart', ...chart], within)).stdout,
@@ -32366,7 +32390,11 @@ function createHelm(dependencies) {
             await succeed(['uninstall', release, ...place, ...waiting(timeoutMs)], within);
         },
         async render(chartDirectory, values, within) {
-            const args = ['template', release, chartDirectory, ...place, '--dry-run=server'];
+            const args = [
+                ...['template', release, chartDirectory, ...place, '--dry-run=server'],
+                // Else Helm 4 asks whether what is rendered exists, and loads the schema of the cluster for it.
+                ...['--is-upgrade', '--disable-openapi-validation'],
+            ];
             return (await succeed([...args, '--values', '-'], within, values)).stdout;
         },
         async login({ args, stdin }, within) {
@@ -32418,7 +32446,7 @@ function createHelm(dependencies) {
         if (result.exitCode === 0)
             return result;
         const raw = result.stderr === '' ? result.stdout : result.stderr;
-        throw new HelmError(command, raw, hiding.tell(lastWords(raw), maxSaidLength));
+        throw new HelmError(command, raw, redactor.toLine(lastWords(raw), maxSaidLength));
     }
 }
 function waiting(timeoutMs) {
@@ -32437,9 +32465,12 @@ function commandOf(args) {
     const [first = '', second = ''] = args;
     return ['get', 'show', 'repo', 'registry'].includes(first) ? `${first} ${second}` : first;
 }
-/** Helm's error is its last paragraph; warnings and debugging stand before it. */
+/**
+ * Helm's error is its last paragraph; warnings and debugging stand before it. Only at the start of a line: a chart or a
+ * webhook may speak of an error in the middle of it.
+ */
 function lastWords(raw) {
-    const at = raw.lastIndexOf('Error: ');
+    const at = `\n${raw}`.lastIndexOf('\nError: ');
     const words = at === -1 ? raw : raw.slice(at + 'Error: '.length);
     return (words
         .replace(/^[A-Z]+ FAILED: /, '')
@@ -32453,17 +32484,7 @@ function tooSlow(command, maxMs) {
     return new HelmError(command, slowMark, `nothing (it was ended after ${(0,units/* formatDuration */.a3)(maxMs)}).`);
 }
 function toHook({ kind, name, last_run: lastRun }) {
-    return {
-        kind: helm_text(kind),
-        name: helm_text(name),
-        phase: isObject(lastRun) ? helm_text(lastRun['phase']) : '',
-    };
-}
-function isObject(value) {
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-function helm_text(value) {
-    return typeof value === 'string' ? value : '';
+    return { kind: textOf(kind), name: textOf(name), phase: textOf(recordOf(lastRun)['phase']) };
 }
 
 ;// CONCATENATED MODULE: ./src/helm/explain.ts
@@ -32571,6 +32592,12 @@ const chartCauses = [
         advice: 'Check its address, and whether this runner may reach it (firewall, proxy).',
     },
     {
+        pattern: /(?:status code|:) (?:5\d\d|408|429)\b/,
+        code: 'network',
+        what: 'The chart repository has trouble of its own',
+        advice: 'Run this step again later, or ask those who run the repository.',
+    },
+    {
         pattern: /(?:status code|:) 40[13]\b|unauthorized|forbidden|denied|credential not found/i,
         code: 'auth',
         what: 'The chart repository wants other credentials',
@@ -32593,6 +32620,32 @@ const chartCauses = [
 function clusterCause(error) {
     return clusterCauses.find(({ pattern }) => pattern.test(error.raw));
 }
+/**
+ * How an error begins that Helm met on its way to the chart, when the cluster has not seen anything yet. Only at the
+ * beginning: what the cluster and the chart themselves say stands behind other words of Helm, and may hold anything.
+ */
+const chartSource = new RegExp(`^Error: (?:${[
+    'looks like "[^"]*" is not a valid chart repository',
+    'failed to perform "[^"]*" on source',
+    'failed to fetch https?://',
+    '(?:get|head) "https?://[^"]*(?:/v2/|/index\\.yaml|\\.tgz|\\.tar\\.gz)',
+    'chart "[^"]*" (?:version|matching) .*not found',
+    'could not locate a version matching',
+    'authenticating to "',
+    'repo \\S+ not found',
+    // Of older Helms (3.14.4), which have another client for registries:
+    'failed to do request: ',
+    'failed to copy: ',
+    'failed to authorize: ',
+    'pull access denied',
+    'unexpected status from [A-Z]+ request to ',
+].join('|')})`, 'im');
+/** The cause of an error of `helm upgrade`, which fetches the chart first; undefined as for {@link clusterCause}. */
+function upgradeCause(error) {
+    if (!chartSource.test(error.raw))
+        return clusterCause(error);
+    return chartCauses.find(({ pattern }) => pattern.test(error.raw));
+}
 /** An error of Helm while it only asked the cluster, as a failure; anything else is thrown on. */
 function explainCluster(error) {
     throw explained(error, clusterCauses, { code: 'deploy-failed', what: 'Helm failed' });
@@ -32610,11 +32663,11 @@ function explained(error, causes, unknown) {
     return new errors/* Failure */.HR(code, said, { advice: cause?.advice, cause: error });
 }
 
-;// CONCATENATED MODULE: ./src/helm/hide.ts
+;// CONCATENATED MODULE: ./src/helm/redactor.ts
 /** Keeping secrets out of what Helm and the cluster say. */
 
 const replacement = '***';
-function createHiding() {
+function createRedactor() {
     const secrets = new Set();
     return {
         add(secret) {
@@ -32622,15 +32675,17 @@ function createHiding() {
                 for (const form of formsOf(secret))
                     secrets.add(form);
         },
-        tell(text, maxLength = 500) {
-            let told = text;
-            // Long ones first: a short one inside would leave the rest of it standing.
-            for (const secret of [...secrets].sort((a, b) => b.length - a.length)) {
-                told = told.replaceAll(secret, replacement);
-            }
-            return (0,src_text/* clean */.uH)(told, maxLength);
-        },
+        redact,
+        toLine: (text, maxLength = 500) => (0,src_text/* clean */.uH)(redact(text), maxLength),
     };
+    function redact(text) {
+        let redacted = text;
+        // Long ones first: a short one inside would leave the rest of it standing.
+        for (const secret of [...secrets].sort((a, b) => b.length - a.length)) {
+            redacted = redacted.replaceAll(secret, replacement);
+        }
+        return redacted;
+    }
 }
 /** A text as it is, and as JSON, Go and a quoting chart write it. */
 function formsOf(secret) {
@@ -35844,6 +35899,7 @@ function isCollection(value) {
 
 
 
+
 /** A release with its values must fit into a Secret of 1 MiB, compressed. */
 const maxValuesBytes = 5 * 1024 * 1024;
 /**
@@ -35926,7 +35982,7 @@ function parseValues(text, shown) {
     if (filled.length > 1 || values !== documents[0]) {
         throw new input_reader/* Problem */.AF(`${shown} holds several YAML documents, of which Helm 3 reads the first and Helm 4 all; make them one.`);
     }
-    if (typeof values !== 'object' || Array.isArray(values)) {
+    if (!isRecord(values)) {
         throw new input_reader/* Problem */.AF(`${shown} is YAML, but not a mapping of names to values, which Helm needs.`);
     }
     return values;
@@ -35934,15 +35990,9 @@ function parseValues(text, shown) {
 /** The mapping at a place in the values (`docs.staticExport`); undefined when there is none. */
 function valuesAt(values, key) {
     const found = key.split('.').reduce((outer, part) => {
-        const mapping = asMapping(outer);
-        return mapping && Object.hasOwn(mapping, part) ? mapping[part] : undefined;
+        return isRecord(outer) && Object.hasOwn(outer, part) ? outer[part] : undefined;
     }, values);
-    return asMapping(found);
-}
-function asMapping(value) {
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-        ? value
-        : undefined;
+    return isRecord(found) ? found : undefined;
 }
 
 ;// CONCATENATED MODULE: ./src/helm/own-values.ts
@@ -36078,6 +36128,7 @@ async function lookUp(template, values, { helm, disk, temporaryDirectory }, with
 
 
 
+
 /**
  * Finds the chart and its version: the one asked for, else the one that is deployed.
  *
@@ -36142,7 +36193,7 @@ function readAbout(shown) {
     catch (cause) {
         throw new errors/* Failure */.HR('config', 'The Chart.yaml of the chart is not YAML.', { cause });
     }
-    const { name, version, type, dependencies } = (chart ?? {});
+    const { name, version, type, dependencies } = recordOf(chart);
     if (type === 'library') {
         throw new errors/* Failure */.HR('config', 'The chart is a library, which cannot be installed.');
     }
@@ -36321,7 +36372,7 @@ function decoded(pathname) {
     }
 }
 /** Warns when no object and no hook of a revision holds the link: Helm keeps values that no template reads. */
-async function warnOfUnusedLink({ revision, link, valuesKey }, { helm, hiding, log }, within) {
+async function warnOfUnusedLink({ revision, link, valuesKey }, { helm, redactor, log }, within) {
     try {
         if (holdsLink(await helm.manifestOf(revision, within), link))
             return;
@@ -36330,7 +36381,7 @@ async function warnOfUnusedLink({ revision, link, valuesKey }, { helm, hiding, l
     }
     catch (error) {
         // It must not turn what is deployed into a failure.
-        log.debug(hiding.tell(Error.isError(error) ? error.message : String(error)));
+        log.debug(redactor.toLine(Error.isError(error) ? error.message : String(error)));
         return;
     }
     log.warning(`Nothing that the chart has rendered holds the link: does it read ${valuesKey}.bundleUrl? If not, check \`values-key\`.`);
@@ -36370,22 +36421,24 @@ async function askPersistently(ask, untilMs, { clock, log, signal }) {
 }
 
 ;// CONCATENATED MODULE: ./src/helm/workloads.ts
+
+
 /**
  * The workloads of a release with their pods, from the live objects of `helm status`. Helm 3 calls a Deployment
  * of one replica deployed while nothing runs, hence a judgement of our own (helm.md, rule 3): the controller
  * has seen the newest generation, and updated, ready and available are what is desired.
  */
-function workloadsOf(resources) {
+function workloadsOf(resources, redact) {
     const all = objectsIn(resources);
     const pods = all.flatMap(({ kind, object }) => (kind === 'Pod' ? [object] : []));
     return all.flatMap(({ kind, object }) => {
         if (kind !== 'Deployment' && kind !== 'StatefulSet' && kind !== 'DaemonSet')
             return [];
-        const name = workloads_text(workloads_at(object, 'metadata', 'name'));
+        const name = textOf(workloads_at(object, 'metadata', 'name'));
         const { desired, updated, ready, available, former } = numbersOf(kind, object);
         const generation = number(workloads_at(object, 'metadata', 'generation'));
         const isCurrent = number(workloads_at(object, 'status', 'observedGeneration')) >= generation;
-        const own = pods.filter((pod) => isOwnedBy(pod, kind, name)).map(toPod);
+        const own = pods.filter((pod) => isOwnedBy(pod, kind, name)).map((pod) => toPod(pod, redact));
         return [
             {
                 kind,
@@ -36408,7 +36461,7 @@ function workloadsOf(resources) {
 /** Volumes that are not bound and load balancers without an address: Helm waits for them, without a word. */
 function pendingIn(resources) {
     return objectsIn(resources).flatMap(({ kind, object }) => {
-        const name = workloads_text(workloads_at(object, 'metadata', 'name'));
+        const name = textOf(workloads_at(object, 'metadata', 'name'));
         if (kind === 'PersistentVolumeClaim') {
             const phase = workloads_at(object, 'status', 'phase');
             return phase === 'Bound' ? [] : [{ kind, name, state: 'not bound to a volume' }];
@@ -36416,7 +36469,7 @@ function pendingIn(resources) {
         if (kind !== 'Service' || workloads_at(object, 'spec', 'type') !== 'LoadBalancer')
             return [];
         const addresses = [
-            ...list(workloads_at(object, 'status', 'loadBalancer', 'ingress')),
+            ...recordsIn(workloads_at(object, 'status', 'loadBalancer', 'ingress')),
             ...textsIn(workloads_at(object, 'spec', 'externalIPs')),
         ];
         return addresses.length > 0 ? [] : [{ kind, name, state: 'without an address' }];
@@ -36428,7 +36481,7 @@ function unfinishedHooks(hooks) {
 }
 function numbersOf(kind, object) {
     const status = (name) => number(workloads_at(object, 'status', name));
-    const strategy = workloads_text(workloads_at(object, 'spec', 'updateStrategy', 'type'));
+    const strategy = textOf(workloads_at(object, 'spec', 'updateStrategy', 'type'));
     if (kind === 'DaemonSet') {
         const desired = status('desiredNumberScheduled');
         return {
@@ -36454,9 +36507,8 @@ function numbersOf(kind, object) {
     };
 }
 function isOwnedBy(pod, kind, name) {
-    const owners = workloads_at(pod, 'metadata', 'ownerReferences');
-    return (Array.isArray(owners) ? owners : []).some((owner) => {
-        const ownerName = workloads_text(owner['name']);
+    return recordsIn(workloads_at(pod, 'metadata', 'ownerReferences')).some((owner) => {
+        const ownerName = textOf(owner['name']);
         if (kind !== 'Deployment')
             return owner['kind'] === kind && ownerName === name;
         // A ReplicaSet is named after its Deployment and the hash of its pods.
@@ -36464,15 +36516,15 @@ function isOwnedBy(pod, kind, name) {
     });
 }
 /** A pod as the cluster has it, or as much of it as its name and its status. */
-function toPod(pod) {
-    const conditions = list(workloads_at(pod, 'status', 'conditions'));
+function toPod(pod, redact) {
+    const conditions = recordsIn(workloads_at(pod, 'status', 'conditions'));
     const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
     const phase = workloads_at(pod, 'status', 'phase');
     return {
-        name: workloads_text(workloads_at(pod, 'metadata', 'name')),
+        name: textOf(workloads_at(pod, 'metadata', 'name')),
         isReady,
         // That of a Job is not ready when it has done its work.
-        reasons: isReady || phase === 'Succeeded' ? [] : reasonsOf(pod, conditions),
+        reasons: isReady || phase === 'Succeeded' ? [] : reasonsOf(pod, conditions).map(redact),
     };
 }
 /** Unschedulable, and what each container that does not run waits for or ended with; init containers too. */
@@ -36482,12 +36534,12 @@ function reasonsOf(pod, conditions) {
         .map(({ reason, message }) => joined(reason, message));
     const failed = joined(workloads_at(pod, 'status', 'reason'), workloads_at(pod, 'status', 'message'));
     const containers = [
-        ...list(workloads_at(pod, 'status', 'initContainerStatuses')),
-        ...list(workloads_at(pod, 'status', 'containerStatuses')),
+        ...recordsIn(workloads_at(pod, 'status', 'initContainerStatuses')),
+        ...recordsIn(workloads_at(pod, 'status', 'containerStatuses')),
     ].flatMap((container) => {
         if (container['ready'] === true)
             return [];
-        const name = workloads_text(container['name']);
+        const name = textOf(container['name']);
         const waiting = joinedState(workloads_at(container, 'state', 'waiting'));
         const terminated = endedWell(workloads_at(container, 'state', 'terminated'))
             ? ''
@@ -36513,7 +36565,7 @@ function endedWell(state) {
     return workloads_at(state, 'reason') === 'Completed';
 }
 function joinedState(state) {
-    if (!isFields(state))
+    if (!isRecord(state))
         return '';
     const { reason, message, exitCode } = state;
     const code = typeof exitCode === 'number' ? `exit code ${exitCode}` : undefined;
@@ -36523,65 +36575,65 @@ function joined(...parts) {
     return parts.filter((part) => typeof part === 'string' && part !== '').join(', ');
 }
 /** What Helm is waiting for, in a few words for a line of the log. */
-function describeProgress({ resources, hooks }, tell) {
+function describeProgress({ resources, hooks }, redact) {
     const running = hooks.filter(({ phase }) => phase === 'Running');
     // Nothing else of the revision is there before its first hooks have ended.
     if (running.length > 0) {
-        return running.map((hook) => `${nameOfHook(hook, tell)} is running`).join(' · ');
+        return running.map((hook) => `${nameOfHook(hook)} is running`).join(' · ');
     }
-    const workloads = workloadsOf(resources);
-    const pending = pendingIn(resources).map((one) => `${workloads_nameOf(one, tell)} ${one.state}`);
+    const workloads = workloadsOf(resources, redact);
+    const pending = pendingIn(resources).map((one) => `${workloads_nameOf(one)} ${one.state}`);
     const isOnlyPending = workloads.length === 0 && pending.length > 0;
-    return [...(isOnlyPending ? [] : [describeWorkloads(workloads, tell)]), ...pending].join(' · ');
+    return [...(isOnlyPending ? [] : [describeWorkloads(workloads)]), ...pending].join(' · ');
 }
 /** The workloads in a few words for a line of the log. */
-function describeWorkloads(workloads, tell) {
+function describeWorkloads(workloads) {
     const waiting = workloads.filter(({ isReady }) => !isReady);
     if (workloads.length === 0)
         return 'no workload to wait for';
     if (waiting.length === 0) {
-        return workloads.map((workload) => `${workloads_nameOf(workload, tell)} ${countOf(workload)}`).join(' · ');
+        return workloads.map((workload) => `${workloads_nameOf(workload)} ${countOf(workload)}`).join(' · ');
     }
     return waiting
         .map((workload) => {
         const reason = workload.pods.flatMap(({ reasons }) => reasons)[0];
-        const why = reason === undefined ? '' : ` (${tell(reason, 160)})`;
-        return `${workloads_nameOf(workload, tell)} ${countOf(workload)}${why}`;
+        const why = reason === undefined ? '' : ` (${(0,src_text/* clean */.uH)(reason, 160)})`;
+        return `${workloads_nameOf(workload)} ${countOf(workload)}${why}`;
     })
         .join(' · ');
 }
 /** What keeps workloads from being ready: a line for each, followed by one for each reason of its pods. */
-function reasonsOfWorkloads(workloads, tell) {
+function reasonsOfWorkloads(workloads) {
     return workloads
         .filter(({ isReady }) => !isReady)
         .flatMap((workload) => [
-        `${workloads_nameOf(workload, tell)}: ${countOf(workload)}`,
-        ...linesOfPods(workload.pods, tell),
+        `${workloads_nameOf(workload)}: ${countOf(workload)}`,
+        ...linesOfPods(workload.pods),
     ]);
 }
 /** What keeps hooks from their end: a line for each, and one for each reason of their pods. */
-function reasonsOfHooks(hooks, pods, tell) {
+function reasonsOfHooks(hooks, pods) {
     return [
-        ...hooks.map((hook) => `${nameOfHook(hook, tell)}: ${tell(hook.phase.toLowerCase(), 40)}`),
-        ...linesOfPods(pods, tell),
+        ...hooks.map((hook) => `${nameOfHook(hook)}: ${(0,src_text/* clean */.uH)(hook.phase.toLowerCase(), 40)}`),
+        ...linesOfPods(pods),
     ];
 }
 /** What keeps others from being ready, a line for each. */
-function reasonsOfPending(pending, tell) {
-    return pending.map((one) => `${workloads_nameOf(one, tell)}: ${one.state}`);
+function reasonsOfPending(pending) {
+    return pending.map((one) => `${workloads_nameOf(one)}: ${one.state}`);
 }
 /** A line for each reason of the pods that are not ready, and the number of those that are too many. */
-function linesOfPods(pods, tell) {
-    const reasons = pods.flatMap(({ name, reasons }) => reasons.map((reason) => `pod ${tell(name, 80)}: ${tell(reason, 300)}`));
+function linesOfPods(pods) {
+    const reasons = pods.flatMap(({ name, reasons }) => reasons.map((reason) => `pod ${(0,src_text/* clean */.uH)(name, 80)}: ${(0,src_text/* clean */.uH)(reason, 300)}`));
     const more = reasons.length - maxReasons;
     return [...reasons.slice(0, maxReasons), ...(more > 0 ? [`and ${more} more`] : [])];
 }
 const maxReasons = 5;
-function nameOfHook(hook, tell) {
-    return `hook ${workloads_nameOf({ kind: tell(hook.kind, 40), name: hook.name }, tell)}`;
+function nameOfHook(hook) {
+    return `hook ${workloads_nameOf({ kind: (0,src_text/* clean */.uH)(hook.kind, 40), name: hook.name })}`;
 }
-function workloads_nameOf({ kind, name }, tell) {
-    return `${kind} ${tell(name, 80)}`;
+function workloads_nameOf({ kind, name }) {
+    return `${kind} ${(0,src_text/* clean */.uH)(name, 80)}`;
 }
 /** While pods of the former revision are ready, it is the update that is waited for. */
 function countOf({ ready, updated, desired, former, isPaused }) {
@@ -36601,31 +36653,23 @@ function objectsIn(resources) {
 }
 /** Objects, also those inside lists. */
 function flatten(objects) {
-    return list(objects).flatMap((object) => Array.isArray(object['items']) ? list(object['items']) : [object]);
-}
-function list(value) {
-    return Array.isArray(value) ? value.filter(isFields) : [];
+    return recordsIn(objects).flatMap((object) => Array.isArray(object['items']) ? recordsIn(object['items']) : [object]);
 }
 function textsIn(value) {
     return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }
-function isFields(value) {
-    return typeof value === 'object' && value !== null;
-}
 function workloads_at(object, ...names) {
     let value = object;
     for (const name of names)
-        value = isFields(value) ? value[name] : undefined;
+        value = recordOf(value)[name];
     return value;
 }
 function number(value) {
     return typeof value === 'number' ? value : 0;
 }
-function workloads_text(value) {
-    return typeof value === 'string' ? value : '';
-}
 
 ;// CONCATENATED MODULE: ./src/helm/reasons.ts
+
 
 
 
@@ -36637,27 +36681,26 @@ const maxLines = 20;
  * the failure itself.
  */
 async function readReasons(dependencies, within) {
-    const { helm, hiding, log } = dependencies;
+    const { helm, redactor, log } = dependencies;
     try {
         const { resources = {}, hooks: allHooks = [] } = (await helm.status(within)) ?? {};
         const hooks = unfinishedHooks(allHooks);
-        const unready = workloadsOf(resources).filter(({ isReady }) => !isReady);
+        const unready = workloadsOf(resources, redactor.redact).filter(({ isReady }) => !isReady);
         const pending = pendingIn(resources);
         const names = [...hooks, ...unready, ...pending].map(({ name }) => name);
         if (names.length === 0)
             return [];
-        const tell = (text, maxLength) => hiding.tell(text, maxLength);
         const hookPods = hooks.length === 0 ? [] : await readHookPods(hooks, dependencies, within);
         const pods = [...hookPods, ...unready.flatMap((workload) => workload.pods)];
         return [
-            ...reasonsOfHooks(hooks, hookPods, tell),
-            ...reasonsOfWorkloads(unready, tell),
-            ...reasonsOfPending(pending, tell),
+            ...reasonsOfHooks(hooks, hookPods),
+            ...reasonsOfWorkloads(unready),
+            ...reasonsOfPending(pending),
             ...(await readEvents(names, pods, dependencies, within)),
         ].slice(0, maxLines);
     }
     catch (error) {
-        const said = Error.isError(error) ? hiding.tell(error.message) : 'unknown';
+        const said = Error.isError(error) ? redactor.toLine(error.message) : 'unknown';
         log.info(`The reasons could not be read from the cluster: ${said}`);
         return [];
     }
@@ -36678,7 +36721,7 @@ data:
 async function readHookPods(hooks, dependencies, within) {
     try {
         const names = JSON.stringify({ names: hooks.map(({ name }) => name) });
-        return foundIn(await lookUp(hookPodsTemplate, names, dependencies, within)).map(toPod);
+        return foundIn(await lookUp(hookPodsTemplate, names, dependencies, within)).map((pod) => toPod(pod, dependencies.redactor.redact));
     }
     catch (error) {
         tellUnread('pods of the hooks', error, dependencies);
@@ -36706,7 +36749,7 @@ data:
 `;
 /** @param pods those of the objects with these names */
 async function readEvents(names, pods, dependencies, within) {
-    const { hiding } = dependencies;
+    const { redactor } = dependencies;
     try {
         const rendered = await lookUp(eventsTemplate, JSON.stringify({ names }), dependencies, within);
         // Pods that an earlier attempt has left behind are none of them.
@@ -36716,7 +36759,7 @@ async function readEvents(names, pods, dependencies, within) {
         return eventsIn(rendered)
             .filter((event) => concerns(event) && !told.includes(event.message))
             .slice(-maxEvents)
-            .map(({ kind, object, reason, message }) => hiding.tell(`event of ${kind} ${object}: ${reason}, ${message}`, 300));
+            .map(({ kind, object, reason, message }) => redactor.toLine(`event of ${kind} ${object}: ${reason}, ${message}`, 300));
     }
     catch (error) {
         tellUnread('events of the cluster', error, dependencies);
@@ -36730,13 +36773,13 @@ function tellUnread(what, error, { log }) {
 /** Each event once, the oldest first. */
 function eventsIn(rendered) {
     const events = foundIn(rendered).map((fields) => {
-        const field = (name) => (typeof fields[name] === 'string' ? fields[name] : '');
+        const { kind, object, reason, message, last } = fields;
         return {
-            kind: field('kind'),
-            object: field('object'),
-            reason: field('reason'),
-            message: field('message'),
-            last: field('last'),
+            kind: textOf(kind),
+            object: textOf(object),
+            reason: textOf(reason),
+            message: textOf(message),
+            last: textOf(last),
         };
     });
     const unique = new Map(events.map((event) => [`${event.object} ${event.message}`, event]));
@@ -36796,7 +36839,7 @@ function mayBeOurs({ revision, status }, { request: { before }, ours, helmHasSuc
 const lockedByAnother = /another operation \(install\/upgrade\/rollback\) is in progress|release: already exists|cannot re-use a name that is still in use/;
 /** Reads the reasons, puts things back, and gives the failure that tells of all of it; never rejects. */
 async function undo(error, attempt, dependencies, receipt) {
-    const { helm, hiding, clock, log, signal, timed, watch } = dependencies;
+    const { helm, redactor, clock, log, signal, timed, watch } = dependencies;
     const { request, what, ours, goodbye } = attempt;
     const { release, before, helmTimeoutMs } = request;
     /** What was done, once that is over. */
@@ -36990,7 +37033,7 @@ async function undo(error, attempt, dependencies, receipt) {
         return lookFirst(request, before.deployed?.revision);
     }
     function logUnread(unread) {
-        log.debug(hiding.tell(Error.isError(unread) ? unread.message : String(unread)));
+        log.debug(redactor.toLine(Error.isError(unread) ? unread.message : String(unread)));
     }
     /** Helm's word stands against nothing: the cluster does not say what is deployed. */
     function tellUnconfirmed(done) {
@@ -37006,7 +37049,8 @@ async function undo(error, attempt, dependencies, receipt) {
         catch (locked) {
             if (locked instanceof errors/* Failure */.HR && locked.code === 'release-locked') {
                 const { message, advice } = locked;
-                return new errors/* Failure */.HR('release-locked', `${race} ${message}`, { advice, cause: error });
+                const told = `${race} ${message} This run has changed nothing.`;
+                return new errors/* Failure */.HR('release-locked', told, { advice, cause: error });
             }
             logUnread(locked);
             return lockedRelease(race, request, before.deployed);
@@ -37023,7 +37067,7 @@ async function undo(error, attempt, dependencies, receipt) {
             const told = isChanged && code !== 'internal' ? 'deploy-failed' : code;
             return new errors/* Failure */.HR(told, `${message} ${done}${items}`, { advice, cause: error });
         }
-        const cause = clusterCause(error);
+        const cause = upgradeCause(error);
         const code = isChanged ? 'deploy-failed' : (cause?.code ?? 'deploy-failed');
         const said = `The ${what} of ${release} failed. Helm said: "${error.said}". ${done}${items}`;
         const advice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined);
@@ -37039,7 +37083,7 @@ const watch_longestSilenceMs = 60_000;
 const lookMs = 30_000;
 /** @param firstRevision what is older says nothing of this deployment */
 function createWatch(firstRevision, dependencies) {
-    const { helm, hiding, clock, log, signal, startedMs } = dependencies;
+    const { helm, redactor, clock, log, signal, startedMs } = dependencies;
     let logged = { line: '', atMs: clock.nowMs() };
     return {
         async during(work) {
@@ -37068,14 +37112,12 @@ function createWatch(firstRevision, dependencies) {
                 await clock.sleep(everyMs, within);
                 const status = await helm.status({ signal: within, maxMs: lookMs });
                 const isNew = status !== undefined && status.revision >= firstRevision;
-                tell(isNew
-                    ? describeProgress(status, (text, maxLength) => hiding.tell(text, maxLength))
-                    : 'Helm is at work');
+                tell(isNew ? describeProgress(status, redactor.redact) : 'Helm is at work');
             }
             catch (error) {
                 if (within.aborted)
                     return;
-                log.debug(hiding.tell(Error.isError(error) ? error.message : String(error)));
+                log.debug(redactor.toLine(Error.isError(error) ? error.message : String(error)));
             }
         }
     }
@@ -37106,7 +37148,7 @@ const upgrade_longestDelayMs = 5_000;
  * @throws Failure `deploy-failed`, `release-locked`, `cancelled`, or what was wrong before anything changed
  */
 async function upgrade(request, dependencies, receipt) {
-    const { helm, hiding, clock, log, signal, timed } = dependencies;
+    const { helm, redactor, clock, log, signal, timed } = dependencies;
     const { release, before, helmTimeoutMs } = request;
     const beganMs = clock.nowMs();
     const leftMs = () => beganMs + helmTimeoutMs - clock.nowMs();
@@ -37180,13 +37222,12 @@ async function upgrade(request, dependencies, receipt) {
     }
     /** Our own judgement, since Helm 3 is content with less (helm.md, rule 3). */
     async function waitUntilReady({ revision }) {
-        const tell = (text, maxLength) => hiding.tell(text, maxLength);
         for (let delayMs = upgrade_shortestDelayMs;; delayMs = Math.min(2 * delayMs, upgrade_longestDelayMs)) {
             const status = await persistently((within) => helm.status(within));
-            const workloads = workloadsOf(status?.resources ?? {});
+            const workloads = workloadsOf(status?.resources ?? {}, redactor.redact);
             if (workloads.every(({ isReady }) => isReady)) {
                 if (workloads.length > 0)
-                    log.info(`Ready: ${describeWorkloads(workloads, tell)}`);
+                    log.info(`Ready: ${describeWorkloads(workloads)}`);
                 return;
             }
             if (leftMs() <= 0) {
@@ -37194,7 +37235,7 @@ async function upgrade(request, dependencies, receipt) {
                 const content = `Helm reported success, but revision ${revision} of ${release} was not ready within ${waited}.`;
                 throw new errors/* Failure */.HR('deploy-failed', content, { advice: notReadyAdvice });
             }
-            watch.tell(describeWorkloads(workloads, tell));
+            watch.tell(describeWorkloads(workloads));
             await clock.sleep(Math.min(delayMs, leftMs()), signal);
         }
     }
@@ -37213,10 +37254,8 @@ var promises_ = __nccwpck_require__(6466);
 var external_node_zlib_ = __nccwpck_require__(8522);
 // EXTERNAL MODULE: ./src/patience.ts
 var src_patience = __nccwpck_require__(1748);
-;// CONCATENATED MODULE: ./src/helm/installation.ts
-/** Which Helm: the machine's own, or one of ours with a pinned checksum. */
-
-
+;// CONCATENATED MODULE: ./src/helm/helm-download.ts
+/** A Helm of ours: where it comes from, the checksum that it must have, and its one program out of the archive. */
 
 
 
@@ -37250,120 +37289,18 @@ const helmReleases = {
         },
     },
 };
-/** Since 3.14 there is `--reset-then-reuse-values`. */
-const oldestMinor3 = 14;
-/** The major of what is downloaded when nothing is wanted and nothing is there. */
-const defaultMajor = '4';
+/** The advice when none of ours will do, as the second half of a sentence. */
 const otherHelm = 'install it before this step, with azure/setup-helm for example, and leave `helm-version` empty.';
-/** The `helm-version` input: a major, or a version that is in the table. @throws Problem */
-function parseHelmVersion(text) {
-    const version = text.replace(/^v/, '');
-    if (version === '3' || version === '4' || Object.hasOwn(helmReleases.sums, version))
-        return version;
-    const known = Object.keys(helmReleases.sums).join(' or ');
-    throw new input_reader/* Problem */.AF(`\`helm-version\` is 3, 4, ${known}, whose checksums are known ("${(0,src_text/* clean */.uH)(text, 40)}"). For another, ${otherHelm}`);
-}
 /**
- * The Helm to work with: the machine's own when it is what is wanted, else one that is downloaded, checked and
- * unpacked, and removed at the end of the process (helm.md, rule 11).
+ * Downloads a Helm, checks it and unpacks it; returns the path of the program.
  *
- * @param wanted a major, a version of the table, or undefined for the machine's own, whichever it is
- * @throws Failure `config` when the machine's is too old or too new, `integrity`, `disk`, `environment` when what
- *   was downloaded does not run, and whatever the network ends in
+ * @param version one of the table
+ * @param folder exists, and is empty
+ * @throws Failure `config` when there is none for this platform, `integrity`, `disk`, and whatever the network ends in
  */
-async function findHelm(wanted, dependencies) {
-    const { releases = helmReleases, temporaryDirectory } = dependencies;
-    const file = locate(dependencies);
-    const own = file === undefined ? undefined : await askVersion(file, dependencies);
-    if (own && 'version' in own && isSupported(own) && satisfies(own, wanted)) {
-        return { file: own.file, version: own.version, major: own.major === 3 ? 3 : 4 };
-    }
-    if (own && wanted === undefined)
-        throw unsuitable(own);
-    const versions = Object.keys(releases.sums);
-    const major = wanted ?? defaultMajor;
-    const version = versions.find((known) => known === major || known.startsWith(`${major}.`));
-    if (version === undefined) {
-        throw new errors/* Failure */.HR('config', `Helm ${(0,src_text/* clean */.uH)(major, 40)} is not one that can be downloaded.`, {
-            advice: `For another Helm, ${otherHelm}`,
-        });
-    }
-    const folder = dependencies.disk.makePrivateDirectory(temporaryDirectory);
-    try {
-        const ours = await install(version, folder, releases, dependencies);
-        const answer = await askVersion(ours, dependencies);
-        if (!('version' in answer) || answer.version !== version) {
-            const why = 'said' in answer ? describeSilence(answer) : '';
-            const what = `Helm ${version} was downloaded, but does not run.${why}`;
-            throw new errors/* Failure */.HR('environment', what, {
-                advice: `May programs be started from ${(0,src_text/* clean */.uH)(temporaryDirectory, 200)}? If not, ${otherHelm}`,
-            });
-        }
-        return { file: ours, version, major: answer.major === 3 ? 3 : 4 };
-    }
-    catch (error) {
-        (0,src_disk/* removeQuietly */.S2)(folder, dependencies.disk, dependencies.log);
-        throw error;
-    }
-}
-/** The first Helm in `PATH`, as an absolute path, since it will run in another directory. */
-function locate({ environment, platform, disk }) {
-    const [, directories = ''] = Object.entries(environment).find(([name]) => name.toUpperCase() === 'PATH') ?? [];
-    const name = platform === 'win32' ? 'helm.exe' : 'helm';
-    return directories
-        .split((external_node_path_default()).delimiter)
-        .filter((directory) => external_node_path_default().isAbsolute(directory))
-        .map((directory) => external_node_path_default().join(directory, name))
-        .find((file) => (0,src_disk/* isFile */.fo)(file, disk));
-}
-async function askVersion(file, { runCommand, environment, temporaryDirectory, hiding, signal }) {
-    try {
-        const { stdout, stderr } = await runCommand(file, ['version', '--template', '{{.Version}}'], {
-            environment,
-            directory: temporaryDirectory,
-            signal,
-            maxMs: 30_000,
-        });
-        // A build by `go install` has no patch number.
-        const match = /^v(\d+)\.(\d+)((?:\.\d+)?(?:-[0-9A-Za-z.-]+)?)(?:\+\S*)?$/.exec(stdout.trim());
-        if (!match) {
-            return { file, said: hiding.tell(stderr.trim().split('\n').at(-1) ?? '', 200), fault: '' };
-        }
-        const [, major = '', minor = '', rest = ''] = match;
-        return { file, version: `${major}.${minor}${rest}`, major: Number(major), minor: Number(minor) };
-    }
-    catch (error) {
-        if (error instanceof process/* CommandFault */.u5)
-            return { file, said: '', fault: (0,src_text/* clean */.uH)(error.message, 80) };
-        throw error;
-    }
-}
-/** A sentence with a space in front, or nothing. */
-function describeSilence({ said, fault }) {
-    if (fault !== '')
-        return ` It gave no answer (${fault}).`;
-    return said === '' ? '' : ` It said: "${said}".`;
-}
-function isSupported({ major, minor }) {
-    return major === 4 || (major === 3 && minor >= oldestMinor3);
-}
-function satisfies({ version, major }, wanted) {
-    return wanted === undefined || wanted === version || wanted === String(major);
-}
-function unsuitable(helm) {
-    const where = (0,src_text/* clean */.uH)(helm.file, 200);
-    const needed = `3.${oldestMinor3} or newer, or 4, is needed`;
-    const what = 'said' in helm
-        ? `The Helm of this machine (${where}) does not say which version it is; ${needed}.${describeSilence(helm)}`
-        : `The Helm of this machine (${where}) is ${helm.version}, too ${helm.major > 4 ? 'new' : 'old'}; ${needed}.`;
-    const advice = 'said' in helm && helm.said !== '' // so would another Helm
-        ? 'Correct what it says; most often it is a variable of this machine, such as HELM_DRIVER.'
-        : 'Set `helm-version` to 3 or 4 to have one downloaded, or install one before this step.';
-    return new errors/* Failure */.HR('config', what, { advice });
-}
-/** Downloads and unpacks; returns the path of the program. */
-async function install(version, folder, { baseUrl, sums }, dependencies) {
-    const { disk, log } = dependencies;
+async function downloadHelm(version, folder, dependencies) {
+    const { disk, log, releases = helmReleases } = dependencies;
+    const { baseUrl, sums } = releases;
     const platform = platformName(dependencies);
     const sum = sums[version]?.[platform];
     if (sum === undefined) {
@@ -37400,14 +37337,18 @@ function platformName({ platform, architecture }) {
 const retryPolicy = { maxTries: 5, minPersistenceMs: 0, repeatable: true };
 /** No byte for so long is a lost connection. */
 const maxSilenceMs = 30_000;
+const maxDownloadMs = 5 * 60_000;
+const maxDownloadWords = 'the five minutes for the download of Helm are over';
 /** Helm's archives have less than 20 MB. */
 const maxArchiveBytes = 100 * 1024 * 1024;
 /** Downloads into a file, from the beginning whenever the connection was lost. */
 async function fetchArchive(version, url, file, dependencies) {
-    const { clock, log, deadline, signal } = dependencies;
+    const { clock, log, timeoutMs, signal } = dependencies;
     const startedMs = clock.nowMs();
+    const deadline = (0,src_clock/* deadlineIn */._5)(Math.min(maxDownloadMs, timeoutMs), clock);
+    const overWords = timeoutMs > maxDownloadMs ? maxDownloadWords : undefined;
     for (let tries = 1;; tries += 1) {
-        const fetched = await receive(url, file, dependencies);
+        const fetched = await receive(url, file, { ...dependencies, deadline, overWords });
         if ('sha256' in fetched)
             return fetched;
         const { fault, code, reason } = fetched;
@@ -37512,8 +37453,129 @@ async function unpackZip(archive, folder, platform, { runCommand, environment, s
     return external_node_path_default().join(folder, platform, 'helm.exe');
 }
 
+;// CONCATENATED MODULE: ./src/helm/installation.ts
+/** Which Helm: the machine's own, or one of ours with a pinned checksum. */
+
+
+
+
+
+
+
+/** Since 3.14 there is `--reset-then-reuse-values`. */
+const oldestMinor3 = 14;
+/** The major of what is downloaded when nothing is wanted and nothing is there. */
+const defaultMajor = '4';
+/** The `helm-version` input: a major, or a version that is in the table. @throws Problem */
+function parseHelmVersion(text) {
+    const version = text.replace(/^v/, '');
+    if (version === '3' || version === '4' || Object.hasOwn(helmReleases.sums, version))
+        return version;
+    const known = Object.keys(helmReleases.sums).join(' or ');
+    throw new input_reader/* Problem */.AF(`\`helm-version\` is 3, 4, ${known}, whose checksums are known ("${(0,src_text/* clean */.uH)(text, 40)}"). For another, ${otherHelm}`);
+}
+/**
+ * The Helm to work with: the machine's own when it is what is wanted, else one that is downloaded, checked and
+ * unpacked, and removed at the end of the process (helm.md, rule 11).
+ *
+ * @param wanted a major, a version of the table, or undefined for the machine's own, whichever it is
+ * @throws Failure `config` when the machine's is too old or too new, `integrity`, `disk`, `environment` when what
+ *   was downloaded does not run, and whatever the network ends in
+ */
+async function findHelm(wanted, dependencies) {
+    const { releases = helmReleases, temporaryDirectory } = dependencies;
+    const file = locate(dependencies);
+    const own = file === undefined ? undefined : await askVersion(file, dependencies);
+    if (own && 'version' in own && isSupported(own) && satisfies(own, wanted)) {
+        return { file: own.file, version: own.version, major: own.major === 3 ? 3 : 4 };
+    }
+    if (own && wanted === undefined)
+        throw unsuitable(own);
+    const versions = Object.keys(releases.sums);
+    const major = wanted ?? defaultMajor;
+    const version = versions.find((known) => known === major || known.startsWith(`${major}.`));
+    if (version === undefined) {
+        throw new errors/* Failure */.HR('config', `Helm ${(0,src_text/* clean */.uH)(major, 40)} is not one that can be downloaded.`, {
+            advice: `For another Helm, ${otherHelm}`,
+        });
+    }
+    const folder = dependencies.disk.makePrivateDirectory(temporaryDirectory);
+    try {
+        const ours = await downloadHelm(version, folder, dependencies);
+        const answer = await askVersion(ours, dependencies);
+        if (!('version' in answer) || answer.version !== version) {
+            const why = 'said' in answer ? describeSilence(answer) : '';
+            const what = `Helm ${version} was downloaded, but does not run.${why}`;
+            throw new errors/* Failure */.HR('environment', what, {
+                advice: `May programs be started from ${(0,src_text/* clean */.uH)(temporaryDirectory, 200)}? If not, ${otherHelm}`,
+            });
+        }
+        return { file: ours, version, major: answer.major === 3 ? 3 : 4 };
+    }
+    catch (error) {
+        (0,src_disk/* removeQuietly */.S2)(folder, dependencies.disk, dependencies.log);
+        throw error;
+    }
+}
+/** The first Helm in `PATH`, as an absolute path, since it will run in another directory. */
+function locate({ environment, platform, disk }) {
+    const [, directories = ''] = Object.entries(environment).find(([name]) => name.toUpperCase() === 'PATH') ?? [];
+    const name = platform === 'win32' ? 'helm.exe' : 'helm';
+    return directories
+        .split((external_node_path_default()).delimiter)
+        .filter((directory) => external_node_path_default().isAbsolute(directory))
+        .map((directory) => external_node_path_default().join(directory, name))
+        .find((file) => (0,src_disk/* isFile */.fo)(file, disk));
+}
+async function askVersion(file, { runCommand, environment, temporaryDirectory, redactor, signal }) {
+    try {
+        const { stdout, stderr } = await runCommand(file, ['version', '--template', '{{.Version}}'], {
+            environment,
+            directory: temporaryDirectory,
+            signal,
+            maxMs: 30_000,
+        });
+        // A build by `go install` has no patch number.
+        const match = /^v(\d+)\.(\d+)((?:\.\d+)?(?:-[0-9A-Za-z.-]+)?)(?:\+\S*)?$/.exec(stdout.trim());
+        if (!match) {
+            return { file, said: redactor.toLine(stderr.trim().split('\n').at(-1) ?? '', 200), fault: '' };
+        }
+        const [, major = '', minor = '', rest = ''] = match;
+        return { file, version: `${major}.${minor}${rest}`, major: Number(major), minor: Number(minor) };
+    }
+    catch (error) {
+        if (error instanceof process/* CommandFault */.u5)
+            return { file, said: '', fault: (0,src_text/* clean */.uH)(error.message, 80) };
+        throw error;
+    }
+}
+/** A sentence with a space in front, or nothing. */
+function describeSilence({ said, fault }) {
+    if (fault !== '')
+        return ` It gave no answer (${fault}).`;
+    return said === '' ? '' : ` It said: "${said}".`;
+}
+function isSupported({ major, minor }) {
+    return major === 4 || (major === 3 && minor >= oldestMinor3);
+}
+function satisfies({ version, major }, wanted) {
+    return wanted === undefined || wanted === version || wanted === String(major);
+}
+function unsuitable(helm) {
+    const where = (0,src_text/* clean */.uH)(helm.file, 200);
+    const needed = `3.${oldestMinor3} or newer, or 4, is needed`;
+    const what = 'said' in helm
+        ? `The Helm of this machine (${where}) does not say which version it is; ${needed}.${describeSilence(helm)}`
+        : `The Helm of this machine (${where}) is ${helm.version}, too ${helm.major > 4 ? 'new' : 'old'}; ${needed}.`;
+    const advice = 'said' in helm && helm.said !== '' // so would another Helm
+        ? 'Correct what it says; most often it is a variable of this machine, such as HELM_DRIVER.'
+        : 'Set `helm-version` to 3 or 4 to have one downloaded, or install one before this step.';
+    return new errors/* Failure */.HR('config', what, { advice });
+}
+
 ;// CONCATENATED MODULE: ./src/helm/kubeconfig.ts
 /** The cluster: which one it is, by the input or by the machine. */
+
 
 
 
@@ -37543,7 +37605,7 @@ function parseKubeconfig(given, context, exists) {
     }
     const used = resolveContext([config], context, '`kubeconfig`');
     assertFiles(config, used, exists);
-    return { text: `${text}\n`, secrets: secretsIn(config) };
+    return { text: `${text}\n`, context: used.name, secrets: secretsIn(config) };
 }
 /**
  * The cluster that Helm finds on this machine, in its own order: its variables, `KUBECONFIG`, `~/.kube/config`,
@@ -37566,12 +37628,12 @@ async function ambientCluster(environment, context, places) {
     const shown = (0,src_text/* clean */.uH)((isListed ? listed : files).join((external_node_path_default()).delimiter), 300);
     if (configs.some(({ clusters }) => toEntries(clusters, 'cluster').size > 0)) {
         try {
-            resolveContext(configs, wanted, shown);
+            const { name } = resolveContext(configs, wanted, shown);
+            return { kind: 'files', files, context: name, secrets: configs.flatMap(secretsIn) };
         }
         catch (error) {
             throw error instanceof input_reader/* Problem */.AF ? new errors/* Failure */.HR('config', error.message) : error;
         }
-        return { kind: 'files', files, secrets: configs.flatMap(secretsIn) };
     }
     // A pod whose login step failed must not deploy to itself.
     if (isListed) {
@@ -37584,8 +37646,8 @@ async function ambientCluster(environment, context, places) {
             return { kind: 'pod' };
         throw new errors/* Failure */.HR('config', `\`kube-context\` ("${(0,src_text/* clean */.uH)(wanted, 100)}") needs a kubeconfig; this runner is a pod without one.`);
     }
-    throw new errors/* Failure */.HR('config', `There is no cluster to deploy to: \`kubeconfig\` is empty, KUBECONFIG is not set, ${(0,src_text/* clean */.uH)(named.join(''), 200)} ${files.length === 0 ? 'does not exist' : 'holds no cluster'}, and this runner is not a pod.`, {
-        advice: 'Give `kubeconfig` from a secret, or log in to the cluster in an earlier step of this job.',
+    throw new errors/* Failure */.HR('config', `There is no cluster to deploy to: \`kubeconfig\` is empty, the variable KUBECONFIG is not set, ${(0,src_text/* clean */.uH)(named.join(''), 200)} ${files.length === 0 ? 'does not exist' : 'holds no cluster'}, and this runner is not a pod.`, {
+        advice: 'Give `kubeconfig` from a secret, or log in to the cluster in an earlier step of this job. In the reusable workflow, pass the secret KUBECONFIG; one of an environment reaches it only with `secrets: inherit`.',
     });
 }
 /** A kubeconfig as it is, or undefined for anything else. */
@@ -37593,7 +37655,7 @@ function readConfig(text) {
     if (text === undefined)
         return undefined;
     const value = readYaml(text);
-    return isMapping(value) && Array.isArray(value['clusters']) && Array.isArray(value['contexts'])
+    return isRecord(value) && Array.isArray(value['clusters']) && Array.isArray(value['contexts'])
         ? value
         : undefined;
 }
@@ -37613,7 +37675,7 @@ async function readFile(file, { disk }) {
     try {
         const bytes = await readWhole(file, maxKubeconfigBytes, disk, (0,src_text/* clean */.uH)(file, 200));
         const value = readYaml(bytes.toString('utf8'));
-        if (isMapping(value))
+        if (isRecord(value))
             return value;
         if (value === null)
             return {};
@@ -37663,7 +37725,7 @@ function resolveContext(configs, wanted, shown) {
     const user = isText(context['user']) ? all('users', 'user').get(context['user']) : {};
     if (!user)
         throw new input_reader/* Problem */.AF(`${shown} has a context whose user is missing.`);
-    return { cluster, user };
+    return { name, cluster, user };
 }
 /**
  * The text goes into a file of ours, so that paths which are relative to it lead nowhere; absolute ones are those of
@@ -37690,7 +37752,7 @@ function filesIn(entry) {
 }
 /** A plugin that is named without a slash is looked for in `PATH`. */
 function commandsIn(user) {
-    const command = isMapping(user['exec']) ? user['exec']['command'] : undefined;
+    const command = recordOf(user['exec'])['command'];
     return isText(command) && /[/\\]/.test(command) ? [command] : [];
 }
 const secretKeys = new Set([
@@ -37709,7 +37771,7 @@ function secretsIn(config) {
     const visit = (value) => {
         if (Array.isArray(value))
             value.forEach(visit);
-        if (!isMapping(value))
+        if (!isRecord(value))
             return;
         for (const [key, inner] of Object.entries(value)) {
             if (!isText(inner))
@@ -37734,10 +37796,9 @@ function keyLines(base64) {
 }
 /** The entries of a list by their names; what has no name or no body is no entry. */
 function toEntries(list, body) {
-    const entries = Array.isArray(list) ? list.filter(isMapping) : [];
-    return new Map(entries.flatMap((entry) => {
+    return new Map(recordsIn(list).flatMap((entry) => {
         const inner = entry[body] ?? {};
-        return isText(entry['name']) && isMapping(inner) ? [[entry['name'], inner]] : [];
+        return isText(entry['name']) && isRecord(inner) ? [[entry['name'], inner]] : [];
     }));
 }
 /** As client-go decides it (`inClusterConfig`, `Possible`). */
@@ -37745,9 +37806,6 @@ function isPod(environment, places) {
     return Boolean(environment['KUBERNETES_SERVICE_HOST'] &&
         environment['KUBERNETES_SERVICE_PORT'] &&
         (0,src_disk/* isFile */.fo)('/var/run/secrets/kubernetes.io/serviceaccount/token', places.disk));
-}
-function isMapping(value) {
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 function isText(value) {
     return typeof value === 'string' && value !== '';
@@ -37764,10 +37822,8 @@ function isText(value) {
 
 
 
-
 /** What Helm itself reads of the environment and may quote. */
 const secretVariables = ['HELM_KUBETOKEN', 'HELM_DRIVER_SQL_CONNECTION_STRING'];
-const findHelmMs = 5 * 60_000;
 const loginMs = 45_000;
 /**
  * Prepares everything that Helm needs, so that what is wrong with it is told before anything is asked of the
@@ -37776,18 +37832,19 @@ const loginMs = 45_000;
  * @throws Failure, see errors.ts
  */
 async function prepareWorkplace(inputs, dependencies) {
-    const { disk, log, hiding, signal } = dependencies;
+    const { disk, log, redactor, signal } = dependencies;
     const directory = disk.makePrivateDirectory(dependencies.temporaryDirectory);
     const close = () => {
         (0,src_disk/* removeQuietly */.S2)(directory, disk, log); // the end of the process tries once more
     };
     try {
         hide(secretVariables.map((name) => dependencies.environment[name] ?? ''));
-        const environment = { ...environmentOfHelm(dependencies.environment), ...(await cluster()) };
+        const { contextName, variables } = await cluster();
+        const environment = { ...environmentOfHelm(dependencies.environment), ...variables };
         const installed = await findHelm(inputs.helmVersion, {
             ...dependencies,
             environment,
-            deadline: (0,src_clock/* deadlineIn */._5)(Math.min(findHelmMs, inputs.timeoutMs), dependencies.clock),
+            timeoutMs: inputs.timeoutMs,
         });
         log.info(`Helm ${installed.version}`);
         const { chart, chartCredentials } = inputs;
@@ -37802,7 +37859,7 @@ async function prepareWorkplace(inputs, dependencies) {
             release: inputs.release,
             namespace: inputs.namespace,
             kubeContext: inputs.kubeContext,
-            hiding,
+            redactor,
         });
         if (chartCredentials)
             hide(secretsOf(chartCredentials));
@@ -37812,6 +37869,7 @@ async function prepareWorkplace(inputs, dependencies) {
             helm,
             installed,
             chart: login?.chart ?? chart,
+            contextName,
             valuesFiles: [...inputs.callerValues.files, ...valuesOfText()],
             directory,
             close,
@@ -37821,28 +37879,38 @@ async function prepareWorkplace(inputs, dependencies) {
         close();
         throw error;
     }
-    /** The variables that lead to the cluster. */
+    /** The variables that lead to the cluster, and the context that they lead to. */
     async function cluster() {
         if (inputs.kubeconfig) {
-            hide(inputs.kubeconfig.secrets);
+            const { text, context, secrets } = inputs.kubeconfig;
+            hide(secrets);
+            const contextName = tellContext(context, 'the kubeconfig input');
             tellUnused(Object.keys(dependencies.environment).filter(leadsToCluster));
-            return { KUBECONFIG: write('kubeconfig', inputs.kubeconfig.text) };
+            return { contextName, variables: { KUBECONFIG: write('kubeconfig', text) } };
         }
         const { environment, homeDirectory: home, workspace } = dependencies;
         const found = await ambientCluster(environment, inputs.kubeContext, { disk, workspace, home });
         switch (found.kind) {
             case 'pod':
                 log.info("Cluster: the runner's own");
-                return {};
+                return { contextName: undefined, variables: {} };
             case 'variables':
                 log.info('Cluster: by the HELM_KUBE variables of this machine');
-                return {};
-            case 'files':
+                return { contextName: undefined, variables: {} };
+            case 'files': {
                 hide(found.secrets);
-                log.info(`Cluster: by the kubeconfig of this machine (${(0,units/* count */.U9)(found.files.length, 'file')})`);
+                const files = (0,units/* count */.U9)(found.files.length, 'file');
+                const contextName = tellContext(found.context, `the kubeconfig of this machine (${files})`);
                 // Absolute, since Helm works in a directory of its own.
-                return { KUBECONFIG: found.files.join((external_node_path_default()).delimiter) };
+                return { contextName, variables: { KUBECONFIG: found.files.join((external_node_path_default()).delimiter) } };
+            }
         }
+    }
+    /** A deployment to the wrong cluster goes well: its name must be in sight. Returns it as it was told. */
+    function tellContext(context, where) {
+        const name = redactor.toLine(context, 200);
+        log.info(`Cluster: context "${name}" of ${where}`);
+        return name;
     }
     function tellUnused(variables) {
         if (variables.length === 0)
@@ -37863,7 +37931,7 @@ async function prepareWorkplace(inputs, dependencies) {
     function hide(secrets) {
         for (const secret of secrets.filter(({ length }) => length >= src_text/* shortestSecretLength */.hX)) {
             dependencies.mask(secret);
-            hiding.add(secret);
+            redactor.add(secret);
         }
     }
     function valuesOfText() {
@@ -37916,19 +37984,20 @@ function secretsOf({ username, password }) {
 async function deploy(inputs, dependencies, receipt) {
     receipt.exported.jobId = inputs.jobId;
     dependencies.onJobId(inputs.jobId);
-    const hiding = createHiding();
-    hiding.add(inputs.apiKey);
+    const redactor = createRedactor();
+    redactor.add(inputs.apiKey);
     const startedMs = dependencies.clock.nowMs();
-    const workplace = await prepareWorkplace(inputs, { ...dependencies, hiding });
+    const workplace = await prepareWorkplace(inputs, { ...dependencies, redactor });
     try {
         receipt.helmVersion = workplace.installed.version;
-        await deployFrom(workplace, { inputs, dependencies, hiding, startedMs }, receipt);
+        receipt.contextName = workplace.contextName;
+        await deployFrom(workplace, { inputs, dependencies, redactor, startedMs }, receipt);
     }
     finally {
         workplace.close();
     }
 }
-async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }, receipt) {
+async function deployFrom(workplace, { inputs, dependencies, redactor, startedMs }, receipt) {
     const { clock, log, signal } = dependencies;
     const { release, namespace, jobId, valuesKey } = inputs;
     const { helm, directory } = workplace;
@@ -37944,7 +38013,7 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
         ...dependencies,
         mask(secret) {
             dependencies.mask(secret);
-            hiding.add(secret);
+            redactor.add(secret);
         },
     }, receipt.exported);
     let archive;
@@ -37976,11 +38045,11 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
         helmTimeoutMs: inputs.helmTimeoutMs,
         valuesProblem: (values) => valuesProblem(values, valuesKey, link, inputs.version),
         rollbackWarning,
-    }, { ...dependencies, helm, hiding, startedMs, timed, temporaryDirectory: directory }, receipt);
+    }, { ...dependencies, helm, redactor, startedMs, timed, temporaryDirectory: directory }, receipt);
     receipt.liveSinceMs = clock.wallMs();
     const revision = receipt.live?.deployed?.revision ?? 0;
     log.info(`Deployed: revision ${revision} of ${release} in ${namespace}`);
-    await warnOfUnusedLink({ revision, link, valuesKey }, { ...dependencies, helm, hiding }, within);
+    await warnOfUnusedLink({ revision, link, valuesKey }, { ...dependencies, helm, redactor }, within);
     if (verifier) {
         receipt.verified = await timed('verification', () => verifier.after()).catch(tellWayBack);
     }
@@ -37991,7 +38060,7 @@ async function deployFrom(workplace, { inputs, dependencies, hiding, startedMs }
         // Its link may still work, and pods may quote it.
         if (own.link)
             for (const secret of (0,src_link/* secretsOf */.Fj)(own.link))
-                hiding.add(secret);
+                redactor.add(secret);
         const expiry = own.expiry(session.client.serverWallMs());
         if (deployed && expiry !== undefined) {
             log.warning(`The link of revision ${deployed.revision}, which is deployed now, ${expiry}. Going back to it would start pods that cannot fetch their site; with a mirror (\`mirror-bucket\`) they could.`);
@@ -38329,6 +38398,7 @@ function emptyHelmReceipt(exported) {
     return {
         exported,
         helmVersion: undefined,
+        contextName: undefined,
         before: undefined,
         live: undefined,
         attempted: false,
@@ -38571,12 +38641,12 @@ function table(facts) {
     const { inputs, receipt, durationMs } = facts;
     if (!inputs)
         return undefined;
-    const { before, live, verified, helmVersion, stepMs } = receipt;
+    const { before, live, verified, helmVersion, contextName, stepMs } = receipt;
     const changed = live !== undefined && live.deployed?.revision !== before?.revision;
     return twoColumns([
         ['Live now', live ? liveNow(live, receipt) : receipt.attempted ? 'could not be read' : ''],
         ['Before', changed ? (before ? revision(before) : 'nothing') : ''],
-        ['Way back', wayBack(facts)],
+        ['Roll back', rollBack(facts)],
         ['Link', lifeOfLink(facts)],
         ['Mirror', receipt.mirrored && mirror(receipt.mirrored)],
         [
@@ -38584,6 +38654,7 @@ function table(facts) {
             verified &&
                 `${code(verified.page)}${verified.matchedBefore ? ' (it was the same before: this proves only that it can be reached)' : ''}`,
         ],
+        ['Context', contextName && code(contextName)],
         ['Helm', helmVersion && (0,src_text/* escapeMarkdown */.FV)(helmVersion)],
         ['Took', duration(durationMs, stepMs, stepNames)],
     ]);
@@ -38600,7 +38671,7 @@ function revision({ revision: number, chart }) {
     return `revision ${number}, chart ${(0,src_text/* escapeMarkdown */.FV)(chart.name, 80)} ${(0,src_text/* escapeMarkdown */.FV)(chart.version, 80)}`;
 }
 /** The exact command, only where this run has moved on. */
-function wayBack({ inputs, receipt: { before, liveSinceMs } }) {
+function rollBack({ inputs, receipt: { before, liveSinceMs } }) {
     if (!inputs || liveSinceMs === undefined)
         return '';
     return code(wayBackCommand(inputs, before?.revision));
@@ -38735,7 +38806,7 @@ __nccwpck_require__.a(module, async (__webpack_handle_async_dependencies__, __we
 /* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_process__WEBPACK_IMPORTED_MODULE_0__);
 /* harmony import */ var _entry_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9605);
 /* harmony import */ var _network_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(9473);
-/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2906);
+/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(9836);
 /* harmony import */ var _process_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9785);
 /** The entry of the Helm action. */
 
@@ -39601,7 +39672,7 @@ function describeEnding(why, fault, remainingMs) {
  *
  * @param maxSilenceMs no byte for so long is a lost connection
  */
-function createPatience(maxSilenceMs, { clock, deadline, signal }) {
+function createPatience(maxSilenceMs, { clock, deadline, overWords, signal }) {
     const ending = new AbortController();
     const stopDeadline = clock.timer(deadline.remainingMs(), end);
     let stopSilence = clock.timer(maxSilenceMs, end);
@@ -39619,7 +39690,7 @@ function createPatience(maxSilenceMs, { clock, deadline, signal }) {
         },
         end,
         describeEnd: (host) => deadline.remainingMs() <= 0
-            ? 'the time of this step (`timeout-minutes`) is over'
+            ? (overWords ?? 'the time of this step (`timeout-minutes`) is over')
             : `no byte for ${(0,_units_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDuration */ .a3)(maxSilenceMs)} (${host})`,
     };
     function end(reason) {

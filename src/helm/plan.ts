@@ -4,12 +4,12 @@ import type { Log } from '../log.ts'
 import { clean } from '../text.ts'
 import { quickMs } from './attempt.ts'
 import { explainCluster } from './explain.ts'
-import type { Helm } from './helm.ts'
+import { type Helm, HelmError, type Within } from './helm.ts'
 import type { HelmInputs } from './inputs.ts'
-import type { LookupDependencies } from './lookup.ts'
+import { type LookupDependencies, lookUp } from './lookup.ts'
 import type { HelmReceipt } from './receipt.ts'
 import { type ReleaseState, assertUnlocked, readRelease } from './release.ts'
-import { type ResolvedChart, namespaceExists, resolveChart } from './target.ts'
+import { type ResolvedChart, resolveChart } from './resolve-chart.ts'
 import type { Workplace } from './workplace.ts'
 
 export interface Plan {
@@ -99,4 +99,28 @@ async function assertNamespace(dependencies: PlanDependencies): Promise<void> {
   throw new Failure('config', `The namespace ${inputs.namespace} does not exist.`, {
     advice: 'Check `namespace`, create it, or set `create-namespace: true`.',
   })
+}
+
+const namespaceTemplate = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: static-export-namespace
+data:
+  exists: {{ not (empty (lookup "v1" "Namespace" "" .Values.namespace)) | toString | quote }}
+`
+
+/** Whether a namespace exists; undefined when the account may not know. */
+async function namespaceExists(
+  namespace: string,
+  dependencies: LookupDependencies,
+  within: Within,
+): Promise<boolean | undefined> {
+  try {
+    const values = JSON.stringify({ namespace })
+    const rendered = await lookUp(namespaceTemplate, values, dependencies, within)
+    return /^ {2}exists: "true"$/m.test(rendered)
+  } catch (error) {
+    if (error instanceof HelmError) return undefined
+    throw error
+  }
 }

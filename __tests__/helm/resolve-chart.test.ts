@@ -8,7 +8,7 @@ import type { ChartReference } from '../../src/helm/chart.ts'
 import { createHelm } from '../../src/helm/helm.ts'
 import { createRedactor } from '../../src/helm/redactor.ts'
 import type { DeployedRevision } from '../../src/helm/release.ts'
-import { resolveChart } from '../../src/helm/target.ts'
+import { resolveChart } from '../../src/helm/resolve-chart.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { FakeHelm } from '../support/fake-helm.ts'
 

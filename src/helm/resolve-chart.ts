@@ -1,4 +1,4 @@
-/** What is to be deployed, and where: the chart, its version, the namespace. */
+/** Which chart, and which version of it. */
 import path from 'node:path'
 import { Failure } from '../errors.ts'
 import { clean } from '../text.ts'
@@ -6,7 +6,6 @@ import { type ChartReference, chartArguments, hasVersions } from './chart.ts'
 import { explainChart, missingDependencies } from './explain.ts'
 import { type ChartIdentity, type Helm, HelmError, type Within } from './helm.ts'
 import { recordOf } from './json.ts'
-import { type LookupDependencies, lookUp } from './lookup.ts'
 import type { DeployedRevision } from './release.ts'
 import { parseYaml } from './yaml.ts'
 
@@ -110,28 +109,4 @@ function readAbout(shown: string) {
     return { identity: { name, version }, hasDependencies }
   }
   throw new Failure('config', 'The Chart.yaml of the chart lacks its name or its version.')
-}
-
-const namespaceTemplate = `apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: static-export-namespace
-data:
-  exists: {{ not (empty (lookup "v1" "Namespace" "" .Values.namespace)) | toString | quote }}
-`
-
-/** Whether a namespace exists; undefined when the account may not know. */
-export async function namespaceExists(
-  namespace: string,
-  dependencies: LookupDependencies,
-  within: Within,
-): Promise<boolean | undefined> {
-  try {
-    const values = JSON.stringify({ namespace })
-    const rendered = await lookUp(namespaceTemplate, values, dependencies, within)
-    return /^ {2}exists: "true"$/m.test(rendered)
-  } catch (error) {
-    if (error instanceof HelmError) return undefined
-    throw error
-  }
 }

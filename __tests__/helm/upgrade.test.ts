@@ -673,6 +673,19 @@ test('a cluster that does not answer for a moment is asked again, and the log sa
   )
 })
 
+test('a stumble after the way back does not make a secret of what is deployed', async () => {
+  const { fake, fail } = machine()
+  fake.add()
+  fake.plan({ readyAfterMs: never, formerPodsStay: false })
+  fake.onCall = ({ command }) => {
+    if (command !== 'history' || fake.changes.length < 2) return
+    fake.onCall = undefined
+    fake.failNext('history', 'Error: kubernetes cluster unreachable: connection refused\n')
+  }
+  const { receipt } = await fail()
+  expect(receipt.live?.deployed?.revision).toBe(3)
+})
+
 describe('what was deployed a moment ago is put back', () => {
   test('and not what only counts as superseded since a rollback of it failed', async () => {
     const { fake, fail } = machine()

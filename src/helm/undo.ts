@@ -68,7 +68,7 @@ export async function undo(
     const isRace = error instanceof HelmError && lockedByAnother.test(error.raw)
     let isRead = false
     try {
-      const history = await persistently(() => helm.history(within))
+      const history = await answered(() => helm.history(within))
       if (!isRace) await claim(history, within)
       isRead = true
       if (ours.size > 0) receipt.reasons = await readReasons(dependencies, within)
@@ -104,7 +104,7 @@ export async function undo(
         return undone
       }
       receipt.live = undefined
-      const history = await helm.history(within)
+      const history = await answered(() => helm.history(within))
       await claim(history, within)
       const { told, live } = await goBack(history, undefined, within)
       if (live) receipt.live = live
@@ -123,17 +123,18 @@ export async function undo(
     if (!newest || !mayBeOurs(newest, attempt)) return
     // A cancelled run has no time for a question that has one answer: its own number, and marked as failed.
     const isCertain =
-      signal.aborted && newest.status === 'failed' && newest.revision === before.newestRevision + 1
+      isCancelled() && newest.status === 'failed' && newest.revision === before.newestRevision + 1
     if (isCertain || (await holdsOurs(newest.revision, within))) ours.add(newest.revision)
   }
 
   async function holdsOurs(revision: number, within: Within): Promise<boolean> {
-    const ask = () => helm.valuesOf(revision, within)
-    const values = await (signal.aborted ? ask() : persistently(ask))
+    const values = await answered(() => helm.valuesOf(revision, within))
     return request.valuesProblem(values) === undefined
   }
 
-  function persistently<T>(ask: () => Promise<T>): Promise<T> {
+  /** A cluster that stumbles is asked again, unless the run is cancelled, which has no time for that. */
+  function answered<T>(ask: () => Promise<T>): Promise<T> {
+    if (isCancelled()) return ask()
     return askPersistently(ask, clock.nowMs() + readingMs, dependencies)
   }
 
@@ -231,7 +232,7 @@ export async function undo(
   async function readLive(within: Within): Promise<void> {
     receipt.live = undefined
     try {
-      receipt.live = { deployed: await readDeployed(helm, within) }
+      receipt.live = { deployed: await answered(() => readDeployed(helm, within)) }
     } catch (unread) {
       logUnread(unread)
     }

@@ -31367,7 +31367,7 @@ function outOfTime({ id, status, percent, pageCount }, elapsedMs) {
 
 /***/ }),
 
-/***/ 9836:
+/***/ 572:
 /***/ ((__unused_webpack_module, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -36028,6 +36028,31 @@ function valuesProblem(values, key, link, version) {
     return undefined;
 }
 
+;// CONCATENATED MODULE: ./src/helm/lookup.ts
+/** Questions to the cluster that no command of Helm asks: a template of ours looks things up while it is rendered. */
+
+
+/**
+ * Renders a template with the cluster at hand, so that its `lookup`s are answered, with Helm's own access.
+ *
+ * @param template must render a valid object
+ * @param values JSON
+ * @throws HelmError also when the account may not look it up
+ */
+async function lookUp(template, values, { helm, disk, temporaryDirectory }, within) {
+    const chart = external_node_path_default().join(temporaryDirectory, 'lookup');
+    try {
+        disk.makeDirectory(external_node_path_default().join(chart, 'templates'));
+        const about = 'apiVersion: v2\nname: lookup\nversion: 1.0.0\n';
+        (0,src_disk/* writePrivateFile */.Pl)(external_node_path_default().join(chart, 'Chart.yaml'), about, disk);
+        (0,src_disk/* writePrivateFile */.Pl)(external_node_path_default().join(chart, 'templates/lookup.yaml'), template, disk);
+        return await helm.render(chart, values, within);
+    }
+    finally {
+        disk.remove(chart);
+    }
+}
+
 ;// CONCATENATED MODULE: ./src/helm/release.ts
 /** The release: what is deployed now, whether it is locked, and the way back. Deployed is a status, not the last revision. */
 
@@ -36093,34 +36118,8 @@ function quoted(word) {
     return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-;// CONCATENATED MODULE: ./src/helm/lookup.ts
-/** Questions to the cluster that no command of Helm asks: a template of ours looks things up while it is rendered. */
-
-
-/**
- * Renders a template with the cluster at hand, so that its `lookup`s are answered, with Helm's own access.
- *
- * @param template must render a valid object
- * @param values JSON
- * @throws HelmError also when the account may not look it up
- */
-async function lookUp(template, values, { helm, disk, temporaryDirectory }, within) {
-    const chart = external_node_path_default().join(temporaryDirectory, 'lookup');
-    try {
-        disk.makeDirectory(external_node_path_default().join(chart, 'templates'));
-        const about = 'apiVersion: v2\nname: lookup\nversion: 1.0.0\n';
-        (0,src_disk/* writePrivateFile */.Pl)(external_node_path_default().join(chart, 'Chart.yaml'), about, disk);
-        (0,src_disk/* writePrivateFile */.Pl)(external_node_path_default().join(chart, 'templates/lookup.yaml'), template, disk);
-        return await helm.render(chart, values, within);
-    }
-    finally {
-        disk.remove(chart);
-    }
-}
-
-;// CONCATENATED MODULE: ./src/helm/target.ts
-/** What is to be deployed, and where: the chart, its version, the namespace. */
-
+;// CONCATENATED MODULE: ./src/helm/resolve-chart.ts
+/** Which chart, and which version of it. */
 
 
 
@@ -36203,29 +36202,11 @@ function readAbout(shown) {
     }
     throw new errors/* Failure */.HR('config', 'The Chart.yaml of the chart lacks its name or its version.');
 }
-const namespaceTemplate = `apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: static-export-namespace
-data:
-  exists: {{ not (empty (lookup "v1" "Namespace" "" .Values.namespace)) | toString | quote }}
-`;
-/** Whether a namespace exists; undefined when the account may not know. */
-async function namespaceExists(namespace, dependencies, within) {
-    try {
-        const values = JSON.stringify({ namespace });
-        const rendered = await lookUp(namespaceTemplate, values, dependencies, within);
-        return /^ {2}exists: "true"$/m.test(rendered);
-    }
-    catch (error) {
-        if (error instanceof HelmError)
-            return undefined;
-        throw error;
-    }
-}
 
 ;// CONCATENATED MODULE: ./src/helm/plan.ts
 /** The plan of a deployment: the release as it is, and the chart that goes over it. */
+
+
 
 
 
@@ -36294,6 +36275,26 @@ async function assertNamespace(dependencies) {
     throw new errors/* Failure */.HR('config', `The namespace ${inputs.namespace} does not exist.`, {
         advice: 'Check `namespace`, create it, or set `create-namespace: true`.',
     });
+}
+const namespaceTemplate = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: static-export-namespace
+data:
+  exists: {{ not (empty (lookup "v1" "Namespace" "" .Values.namespace)) | toString | quote }}
+`;
+/** Whether a namespace exists; undefined when the account may not know. */
+async function namespaceExists(namespace, dependencies, within) {
+    try {
+        const values = JSON.stringify({ namespace });
+        const rendered = await lookUp(namespaceTemplate, values, dependencies, within);
+        return /^ {2}exists: "true"$/m.test(rendered);
+    }
+    catch (error) {
+        if (error instanceof HelmError)
+            return undefined;
+        throw error;
+    }
 }
 
 ;// CONCATENATED MODULE: ./src/helm/pod-link.ts
@@ -36858,7 +36859,7 @@ async function undo(error, attempt, dependencies, receipt) {
         const isRace = error instanceof HelmError && lockedByAnother.test(error.raw);
         let isRead = false;
         try {
-            const history = await persistently(() => helm.history(within));
+            const history = await answered(() => helm.history(within));
             if (!isRace)
                 await claim(history, within);
             isRead = true;
@@ -36899,7 +36900,7 @@ async function undo(error, attempt, dependencies, receipt) {
                 return undone;
             }
             receipt.live = undefined;
-            const history = await helm.history(within);
+            const history = await answered(() => helm.history(within));
             await claim(history, within);
             const { told, live } = await goBack(history, undefined, within);
             if (live)
@@ -36921,16 +36922,18 @@ async function undo(error, attempt, dependencies, receipt) {
         if (!newest || !mayBeOurs(newest, attempt))
             return;
         // A cancelled run has no time for a question that has one answer: its own number, and marked as failed.
-        const isCertain = signal.aborted && newest.status === 'failed' && newest.revision === before.newestRevision + 1;
+        const isCertain = isCancelled() && newest.status === 'failed' && newest.revision === before.newestRevision + 1;
         if (isCertain || (await holdsOurs(newest.revision, within)))
             ours.add(newest.revision);
     }
     async function holdsOurs(revision, within) {
-        const ask = () => helm.valuesOf(revision, within);
-        const values = await (signal.aborted ? ask() : persistently(ask));
+        const values = await answered(() => helm.valuesOf(revision, within));
         return request.valuesProblem(values) === undefined;
     }
-    function persistently(ask) {
+    /** A cluster that stumbles is asked again, unless the run is cancelled, which has no time for that. */
+    function answered(ask) {
+        if (isCancelled())
+            return ask();
         return askPersistently(ask, clock.nowMs() + readingMs, dependencies);
     }
     /**
@@ -37023,7 +37026,7 @@ async function undo(error, attempt, dependencies, receipt) {
     async function readLive(within) {
         receipt.live = undefined;
         try {
-            receipt.live = { deployed: await readDeployed(helm, within) };
+            receipt.live = { deployed: await answered(() => readDeployed(helm, within)) };
         }
         catch (unread) {
             logUnread(unread);
@@ -38806,7 +38809,7 @@ __nccwpck_require__.a(module, async (__webpack_handle_async_dependencies__, __we
 /* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_process__WEBPACK_IMPORTED_MODULE_0__);
 /* harmony import */ var _entry_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9605);
 /* harmony import */ var _network_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(9473);
-/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(9836);
+/* harmony import */ var _action_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(572);
 /* harmony import */ var _process_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9785);
 /** The entry of the Helm action. */
 

@@ -246,23 +246,6 @@ void describe('Values', { concurrency: 3 }, () => {
       assert.equal(scene.emulator.requests.length, 1)
       assert.deepEqual(await scene.history(), [])
     })
-
-    scenario('A chart whose schema refuses the link does not show it', async () => {
-      await using scene = await stage.scene(helm)
-      const bundleUrl = { type: 'string', pattern: '^https://' }
-      const properties = { staticExport: { properties: { bundleUrl } } }
-      const schema = { $schema: 'http://json-schema.org/draft-07/schema#', properties }
-      using result = await scene.deploy({
-        files: { 'chart/values.schema.json': JSON.stringify(schema) },
-        environment: { HELM_DEBUG: '1' },
-      })
-      assert.equal(result.exitCode, 1)
-      const [error = '', ...more] = result.step('Deploy').errors
-      assert.deepEqual(more, [])
-      assert.match(error, /bundleUrl/)
-      assert.equal(result.outputs.get('failureCode'), 'deploy-failed')
-      assert.deepEqual(await scene.history(), [])
-    })
   })
 })
 

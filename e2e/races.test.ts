@@ -55,7 +55,10 @@ async function expectBothIn(
   const { summary } = result.step('Deploy')
   assert.match(summary, new RegExp(`Live now.*revision ${now}\\b`))
   assert.match(summary, new RegExp(`Before.*revision ${theirs}\\b`))
-  assert.match(summary, new RegExp(`Roll back.*helm rollback docs ${theirs} -n ${scene.namespace} `))
+  assert.match(
+    summary,
+    new RegExp(`Roll back.*helm rollback docs ${theirs} -n ${scene.namespace} `),
+  )
   await scene.expectServed(result.outputs.get('jobId') ?? '')
   assert.deepEqual((await scene.values())['settings'], foreign.settings)
 }

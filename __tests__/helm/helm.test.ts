@@ -39,6 +39,7 @@ interface Recorded {
 
 interface Answer {
   readonly exitCode?: number | undefined
+  readonly signalName?: NodeJS.Signals
   readonly stdout?: string
   readonly stderr?: string
 }
@@ -339,14 +340,15 @@ describe('tells of an error', () => {
   })
 
   test('no more than a few lines, whatever Helm says', async () => {
-    const error = await failing(`Error: ${'a long story '.repeat(10_000)}`)
+    const story = `Job.batch "docs" is invalid: ${'a long story '.repeat(10_000)}: field is immutable`
+    const error = await failing(`Error: ${story}`)
     expect(error.said.length).toBeLessThanOrEqual(700)
-    expect(error.said).toMatch(/^a long story .*…$/)
+    expect(error.said).toMatch(/^Job\.batch "docs" is invalid: a long .* … .*: field is immutable$/)
   })
 
   test('what stands on the other output when the first is empty', async () => {
     expect((await failing('', 'exec format error')).said).toBe('exec format error')
-    expect((await failing('')).said).toBe('no reason was given')
+    expect((await failing('')).said).toBe('nothing (exit code 1)')
   })
 
   test('no command of the runner', async () => {
@@ -356,9 +358,9 @@ describe('tells of an error', () => {
   })
 
   test('that Helm was killed by somebody else', async () => {
-    const { helm } = answering({ exitCode: undefined, stderr: '' })
+    const { helm } = answering({ exitCode: undefined, signalName: 'SIGKILL', stderr: '' })
     await expect(helm.rollback(1, undefined, within)).rejects.toThrow(
-      'helm rollback failed: no reason was given',
+      'helm rollback failed: nothing (it was ended by SIGKILL; does this machine have memory enough?)',
     )
   })
 

@@ -79,6 +79,17 @@ describe('an end from outside', () => {
     expect(existsSync(path.join(directory, 'ended'))).toBe(true)
   })
 
+  // A script around Helm need not pass it on.
+  test('reaches what a wrapper has started', async () => {
+    const wrapper = `require('node:child_process').spawnSync(process.execPath, ['-e', ${JSON.stringify(polite)}])`
+    const cancelling = new AbortController()
+    const running = run(wrapper, { signal: cancelling.signal })
+    await began()
+    cancelling.abort(new Error('cancelled'))
+    await expect(running).rejects.toThrow('cancelled')
+    while (!existsSync(path.join(directory, 'ended'))) await new Promise(setImmediate)
+  })
+
   test('comes also when the time is over', async () => {
     const slow = run('setInterval(() => {}, 1000)', { maxMs: 300 })
     await expect(slow).rejects.toEqual(new CommandFault('too-slow', 'no answer within 0 s'))

@@ -59,7 +59,11 @@ async function stuck(rollout: Rollout = {}, major: 3 | 4 = 4) {
     .catch(() => undefined)
   fs.rmSync(chart, { recursive: true })
   const read = () =>
-    readReasons({ helm, redactor, disk: systemDisk, log, temporaryDirectory: directory }, within)
+    readReasons(
+      Date.parse('2026-11-20T12:00:00Z'),
+      { helm, redactor, disk: systemDisk, log, temporaryDirectory: directory },
+      within,
+    )
   return { fake, log, read }
 }
 
@@ -117,6 +121,17 @@ test('takes only warnings about this release, each once, the last five in their 
       (number) => `event of ReplicaSet docs-new1: FailedCreate, no quota (${number})`,
     ),
   )
+})
+
+test('tells nothing that the cluster said before this attempt', async () => {
+  const { fake, read } = await stuck({ replicas: 1 })
+  const failedCreate = { kind: 'ReplicaSet', name: 'docs-new1', reason: 'FailedCreate' }
+  fake.events.push(
+    event({ ...failedCreate, message: 'exceeded quota', last: '2026-11-20T11:40:00Z' }),
+    event({ ...failedCreate, message: 'forbidden image', last: '2026-11-20T11:59:30Z' }), // its clock is behind
+  )
+  const events = (await read()).filter((reason) => reason.startsWith('event '))
+  expect(events).toEqual(['event of ReplicaSet docs-new1: FailedCreate, forbidden image'])
 })
 
 test('does not repeat as an event what a pod says itself', async () => {

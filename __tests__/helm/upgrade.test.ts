@@ -368,7 +368,9 @@ describe('a rollout that does not become ready', () => {
     expect(failure.message).toContain('`helm rollback docs 1 -n default --wait`')
     expect(failure.message).toContain('services "docs" is forbidden')
     expect(failure.message).not.toContain('Rolled back')
-    expect(receipt.live?.deployed?.revision).toBe(1) // what Helm still calls deployed
+    // Helm still calls revision 1 deployed, while objects of revision 2 run.
+    expect(receipt.live).toBeUndefined()
+    expect(failure.advice).toContain('Put the release back first')
   })
 
   test('and cannot be removed names the command to try', async () => {
@@ -639,7 +641,7 @@ describe('a login that ends while Helm is at work', () => {
     const { failure, receipt } = await fail()
     expect(failure.code).toBe('deploy-failed')
     expect(failure.message).toMatch(
-      /^Helm reported success, but it could not be confirmed\. The cluster did not accept the credentials.*nothing was rolled back\. Look at `helm history docs -n default`/,
+      /^Helm reported success, but it could not be confirmed\. The cluster did not accept the credentials.*could not be read \(the cluster did not accept the credentials of the kubeconfig\), so nothing was rolled back, and the release may be locked\. Look at `helm history docs -n default`/,
     )
     expect(receipt.live).toBeUndefined()
     expect(fake.changes).toHaveLength(1)
@@ -657,6 +659,32 @@ describe('a login that ends while Helm is at work', () => {
     expect(failure.message).toContain('Rolled back to revision 1.')
     expect(receipt.live).toBeUndefined()
   })
+})
+
+test('a rollback that the cluster interrupts is tried again', async () => {
+  const { fake, log, fail } = machine()
+  fake.add()
+  fake.plan({ readyAfterMs: never, formerPodsStay: false })
+  const reset = 'create: failed to create: read tcp 10.0.0.1:6443: connection reset by peer'
+  fake.planSetback({ afterMs: 2 * second, error: reset })
+  const { failure, receipt } = await fail()
+  expect(failure.message).toContain('Rolled back to revision 1.')
+  expect(fake.history()).toBe('1 superseded, 2 failed, 3 failed, 4 deployed')
+  expect(receipt.live?.deployed?.revision).toBe(4)
+  expect(log.text).toContain('`helm rollback`, which is tried again')
+})
+
+test('a cancelled run that cannot put things back says what comes first', async () => {
+  const { fake, fail, cancelAfter } = machine()
+  fake.add()
+  fake.plan({ readyAfterMs: never })
+  fake.planSetback({ error: 'pre-rollback hooks failed: timed out' })
+  cancelAfter(15 * second)
+  const { failure, receipt } = await fail()
+  expect(failure.message).toContain('Putting it back failed as well: the release may be locked')
+  expect(failure.message).toContain('`--no-hooks`')
+  expect(failure.advice).toMatch(/^Put the release back first/)
+  expect(receipt.live).toBeUndefined()
 })
 
 test('a cluster that does not answer for a moment is asked again, and the log says so', async () => {

@@ -245,6 +245,32 @@ describe('pods', () => {
     expect(workload?.pods.map(({ name }) => name)).toEqual(['docs-7d-a'])
   })
 
+  test('of a StatefulSet that stand in the way of their own successors are named', () => {
+    const one = (name: string, hash: string) => {
+      const made = pod(name, { kind: 'StatefulSet', name: 'store' })
+      return {
+        ...made,
+        metadata: { ...made.metadata, labels: { 'controller-revision-hash': hash } },
+      }
+    }
+    const [workload] = workloadsIn({
+      'v1/StatefulSet': [
+        {
+          metadata: { name: 'store', generation: 3 },
+          spec: { replicas: 2 },
+          status: { observedGeneration: 3, replicas: 2, updateRevision: 'store-new' },
+        },
+      ],
+      'v1/Pod(related)': [{ items: [one('store-0', 'store-new'), one('store-1', 'store-bad')] }],
+    })
+    expect(workload?.pods.map(({ reasons }) => reasons)).toEqual([
+      [],
+      [
+        'of an older revision, which Kubernetes does not replace by itself: if it stays, delete the pod',
+      ],
+    ])
+  })
+
   test('that were evicted say why', () => {
     const evicted = pod('docs-7d-a', replicaSet('docs-7d'), {
       reason: 'Evicted',

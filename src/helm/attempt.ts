@@ -37,6 +37,8 @@ export interface Attempt {
    * the same.
    */
   readonly ours: Set<number>
+  /** When it began, in epoch milliseconds. */
+  readonly beganWallMs: number
   /** Whether `helm upgrade` has ended well. */
   helmHasSucceeded: boolean
   /** All the time to put things back, from the signal that cancels the run, the end of Helm included. */

@@ -54,6 +54,13 @@ const clusterCauses: readonly Cause[] = [
     advice: 'Check the variables HELM_BURST_LIMIT and HELM_QPS.',
   },
   {
+    pattern: /field is immutable/,
+    code: 'deploy-failed',
+    what: 'A field has changed that Kubernetes does not let change',
+    advice:
+      'Most often it is the pod template of a Job: make the Job a hook, or put the revision into its name. Else remove the object, and run again.',
+  },
+  {
     pattern: /cannot watch resource/i,
     code: 'deploy-failed',
     what: 'The account may not watch what it deploys, which Helm 4 does while it waits',

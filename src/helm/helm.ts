@@ -256,7 +256,8 @@ export function createHelm(dependencies: HelmDependencies): Helm {
     }
     if (result.exitCode === 0) return result
     const raw = result.stderr === '' ? result.stdout : result.stderr
-    throw new HelmError(command, raw, redactor.toLine(lastWords(raw), maxSaidLength))
+    const words = shorten(redactor.redact(lastWords(raw) || silence(result)))
+    throw new HelmError(command, raw, redactor.toLine(words, maxSaidLength))
   }
 }
 
@@ -292,8 +293,21 @@ function lastWords(raw: string): string {
       .replace(/^[A-Z]+ FAILED: /, '')
       // A schema of a chart quotes the value that it refuses, which may be anybody's password.
       .replace(/(at '[^'\n]*': )'[^]*?'(?= (?:does not match pattern|is not valid))/g, "$1'…'")
-      .trim() || 'no reason was given'
+      .trim()
   )
+}
+
+/** What a Helm that has said nothing ended with. */
+function silence({ exitCode, signalName }: CommandResult): string {
+  if (signalName === undefined) return `nothing (exit code ${exitCode ?? 'unknown'})`
+  return `nothing (it was ended by ${signalName}; does this machine have memory enough?)`
+}
+
+/** Kubernetes quotes whole objects, and gives its reason behind them. */
+function shorten(words: string): string {
+  if (words.length <= maxSaidLength) return words
+  const half = Math.floor(maxSaidLength / 2) - 2
+  return `${words.slice(0, half)} … ${words.slice(-half)}`
 }
 
 /** In place of Helm's words when it was ended for being slow. */

@@ -1,5 +1,6 @@
 /** Other programs: started without a shell, listened to with a limit, ended with a signal and waited for. */
 import { spawn } from 'node:child_process'
+import process from 'node:process'
 
 export interface CommandOptions {
   readonly environment: Readonly<Record<string, string>>
@@ -15,6 +16,8 @@ export interface CommandOptions {
 export interface CommandResult {
   /** Undefined when it was ended by a signal that was not ours. */
   readonly exitCode: number | undefined
+  /** That signal. */
+  readonly signalName?: NodeJS.Signals | undefined
   readonly stdout: string
   readonly stderr: string
 }
@@ -40,6 +43,8 @@ export class CommandFault extends Error {
   }
 }
 
+const hasGroups = process.platform !== 'win32'
+
 /** The state of a large release, with its manifest and its pods, is far below; what is above is dropped. */
 const maxOutputBytes = 64 * 1024 * 1024
 
@@ -63,14 +68,26 @@ export function createCommandRunner(patience: Patience): RunCommand {
         env: { ...environment },
         stdio: 'pipe',
         windowsHide: true,
+        // A group of its own, so that a signal reaches the program behind a wrapper, too. Windows has none.
+        detached: hasGroups,
       })
+      const kill = (name: NodeJS.Signals) => {
+        try {
+          if (hasGroups && child.pid !== undefined) process.kill(-child.pid, name)
+          else child.kill(name)
+        } catch {
+          // it has ended meanwhile
+        }
+      }
       let ending: Error | undefined
       let killTimer: NodeJS.Timeout | undefined
       const end = (reason: Error) => {
         if (ending) return
         ending = reason
-        child.kill('SIGINT')
-        killTimer = setTimeout(() => child.kill('SIGKILL'), patience.endMs)
+        kill('SIGINT')
+        killTimer = setTimeout(() => {
+          kill('SIGKILL')
+        }, patience.endMs)
       }
       const onAbort = () => {
         end(signal.reason as Error)
@@ -104,10 +121,11 @@ export function createCommandRunner(patience: Patience): RunCommand {
         settle()
         reject(new CommandFault('cannot-start', codeOf(error), error))
       })
-      child.on('close', (code) => {
+      child.on('close', (code, signalName) => {
         settle()
         if (ending) reject(ending)
-        else resolve({ exitCode: code ?? undefined, stdout: stdout(), stderr: stderr() })
+        const how = { exitCode: code ?? undefined, signalName: signalName ?? undefined }
+        resolve({ ...how, stdout: stdout(), stderr: stderr() })
       })
     })
 }

@@ -21,14 +21,19 @@ export interface ReasonsDependencies extends LookupDependencies {
 }
 
 const maxEvents = 5
+/** How far the clock of the cluster may be behind ours. */
+const skewMs = 60_000
 const maxLines = 20
 
 /**
  * What hooks that failed, unready workloads, their pods and what else Helm waited for say, and the last warnings of
  * the cluster about them: one reason a line, without secrets. What cannot be read is left out, since it must not hide
  * the failure itself.
+ *
+ * @param sinceWallMs warnings from before are of another attempt; in epoch milliseconds
  */
 export async function readReasons(
+  sinceWallMs: number,
   dependencies: ReasonsDependencies,
   within: Within,
 ): Promise<readonly string[]> {
@@ -46,7 +51,7 @@ export async function readReasons(
       ...reasonsOfHooks(hooks, hookPods),
       ...reasonsOfWorkloads(unready),
       ...reasonsOfPending(pending),
-      ...(await readEvents(names, pods, dependencies, within)),
+      ...(await readEvents({ names, pods, sinceWallMs }, dependencies, within)),
     ].slice(0, maxLines)
   } catch (error) {
     const said = Error.isError(error) ? redactor.toLine(error.message) : 'unknown'
@@ -105,10 +110,15 @@ data:
 {{- end }}
 `
 
-/** @param pods those of the objects with these names */
+interface EventsRequest {
+  readonly names: readonly string[]
+  /** Those of the objects with these names. */
+  readonly pods: readonly Pod[]
+  readonly sinceWallMs: number
+}
+
 async function readEvents(
-  names: readonly string[],
-  pods: readonly Pod[],
+  { names, pods, sinceWallMs }: EventsRequest,
   dependencies: ReasonsDependencies,
   within: Within,
 ): Promise<string[]> {
@@ -117,8 +127,9 @@ async function readEvents(
     const rendered = await lookUp(eventsTemplate, JSON.stringify({ names }), dependencies, within)
     // Pods that an earlier attempt has left behind are none of them.
     const podNames = pods.map(({ name }) => name)
-    const concerns = ({ kind, object }: ClusterEvent) =>
-      kind === 'ReplicaSet' || (kind === 'Pod' ? podNames : names).includes(object)
+    const concerns = ({ kind, object, last }: ClusterEvent) =>
+      (kind === 'ReplicaSet' || (kind === 'Pod' ? podNames : names).includes(object)) &&
+      !(Date.parse(last) < sinceWallMs - skewMs) // one without a time is kept
     const told = pods.flatMap(({ reasons }) => reasons).join('\n')
     return eventsIn(rendered)
       .filter((event) => concerns(event) && !told.includes(event.message))

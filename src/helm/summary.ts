@@ -51,7 +51,7 @@ function table(facts: HelmSummaryFacts): string | undefined {
   const { before, live, verified, helmVersion, contextName, stepMs } = receipt
   const changed = live !== undefined && live.deployed?.revision !== before?.revision
   return twoColumns([
-    ['Live now', live ? liveNow(live, receipt) : receipt.attempted ? 'could not be read' : ''],
+    ['Live now', live ? liveNow(live, receipt) : receipt.attempted ? 'not known' : ''],
     ['Before', changed ? (before ? revision(before) : 'nothing') : ''],
     ['Roll back', rollBack(facts)],
     ['Link', lifeOfLink(facts)],

@@ -9,7 +9,7 @@ import {
   quickMs,
   readingMs,
 } from './attempt.ts'
-import { upgradeCause } from './explain.ts'
+import { clusterCause, upgradeCause } from './explain.ts'
 import { HelmError, type Revision, type Within } from './helm.ts'
 import { readReasons } from './reasons.ts'
 import type { HelmReceipt, Live } from './receipt.ts'
@@ -35,7 +35,14 @@ interface Undone {
   readonly told: string
   /** What is deployed then, when that follows without asking. */
   readonly live?: Live
+  /** Half done: Helm still calls the former revision deployed, whatever runs. */
+  readonly isStuck?: true
 }
+
+/** Between two tries to put the release back. */
+const retryMs = 5_000
+
+const stuckAdvice = 'Put the release back first; then correct what failed, and run again.'
 
 /** Said by a Helm that has made nothing. */
 const lockedByAnother =
@@ -53,6 +60,8 @@ export async function undo(
   const { release, before, helmTimeoutMs } = request
   /** What was done, once that is over. */
   let undone: string | undefined
+  let stuck = false
+  const isStuck = () => stuck
 
   const isCancelled = () => signal.aborted
   if (!isCancelled()) {
@@ -61,7 +70,10 @@ export async function undo(
   }
   // Also in the middle of a rollback. Helm has ended, since it is always waited for.
   const { message } = signal.reason as Failure
-  return new Failure('cancelled', `${message} ${await takeBackAtOnce()}`)
+  const told = await takeBackAtOnce()
+  return new Failure('cancelled', `${message} ${told}`, {
+    advice: isStuck() ? stuckAdvice : undefined,
+  })
 
   async function takeBack(): Promise<Failure> {
     const within = { signal, maxMs: quickMs }
@@ -71,16 +83,19 @@ export async function undo(
       const history = await answered(() => helm.history(within))
       if (!isRace) await claim(history, within)
       isRead = true
-      if (ours.size > 0) receipt.reasons = await readReasons(dependencies, within)
+      if (ours.size > 0)
+        receipt.reasons = await readReasons(attempt.beganWallMs, dependencies, within)
       if (receipt.reasons.length > 0) log.details('What the cluster says', receipt.reasons)
       const waiting = { signal, maxMs: helmTimeoutMs + graceMs }
-      undone = (await goBack(history, helmTimeoutMs, waiting)).told
+      undone = noted(await goBack(history, helmTimeoutMs, waiting))
     } catch (unread) {
       signal.throwIfAborted()
       logUnread(unread)
-      undone = `What it left could not be read, so nothing was rolled back. ${look()}`
+      const why = unread instanceof HelmError ? clusterCause(unread)?.what : undefined
+      const because = why === undefined ? '' : ` (${why.charAt(0).toLowerCase()}${why.slice(1)})`
+      undone = `What it left could not be read${because}, so nothing was rolled back, and the release may be locked. ${look()}`
     }
-    await readLive(within)
+    if (!isStuck()) await readLive(within)
     if (isRace) return tellRace(undone, within)
     if (attempt.helmHasSucceeded && !isRead) return tellUnconfirmed(undone)
     return tellFailure(undone)
@@ -106,16 +121,21 @@ export async function undo(
       receipt.live = undefined
       const history = await answered(() => helm.history(within))
       await claim(history, within)
-      const { told, live } = await goBack(history, undefined, within)
-      if (live) receipt.live = live
-      else await readLive(within)
-      return told
+      const done = await goBack(history, undefined, within)
+      if (done.live) receipt.live = done.live
+      else if (!done.isStuck) await readLive(within)
+      return noted(done)
     } catch (unread) {
       logUnread(unread)
       return `What it left could not be read. ${look()}`
     } finally {
       stopTimer()
     }
+  }
+
+  function noted(done: Undone): string {
+    stuck = done.isStuck === true
+    return done.told
   }
 
   /** Notes that the newest revision is ours, when it is. */
@@ -172,18 +192,23 @@ export async function undo(
       case 'uninstall': {
         log.info('Removing what was installed')
         const problem = await carryOut((patienceMs) => helm.uninstall(patienceMs, within))
-        if (problem !== undefined) return { told: failed(undefined, problem) }
+        if (problem !== undefined) return { told: failed(undefined, problem), isStuck: true }
         return { told: 'What was installed has been removed again.', live: { deployed: undefined } }
       }
       case 'rollback': {
         const { to, newest } = way
         log.info(`Rolling back to revision ${to}`)
-        const revision = newest.revision + 1
-        ours.add(revision) // what Helm makes of a rollback
+        let { revision } = newest
         const isFormer = to === before.deployed?.revision
         const warning = (isFormer && request.rollbackWarning()) || ''
-        const problem = await carryOut((patienceMs) => helm.rollback(to, patienceMs, within))
-        if (problem !== undefined) return { told: `${failed(to, problem)} ${warning}`.trim() }
+        const problem = await carryOut((patienceMs) => {
+          revision += 1
+          ours.add(revision) // what Helm makes of a rollback
+          return helm.rollback(to, patienceMs, within)
+        })
+        if (problem !== undefined) {
+          return { told: `${failed(to, problem)} ${warning}`.trim(), isStuck: true }
+        }
         receipt.putBack = to
         const told = `Rolled back to revision ${to}. ${warning}`.trim()
         if (!isFormer) return { told }
@@ -192,22 +217,31 @@ export async function undo(
       }
     }
 
-    /** Returns what Helm said when it could not, or nothing. */
+    /** Again while the cluster stumbles and there is time. Returns what Helm said when it could not, or nothing. */
     async function carryOut(
       work: (patienceMs: number | undefined) => Promise<void>,
     ): Promise<string | undefined> {
-      try {
-        await timed('rollback', () => patiently(waitMs, work))
-        return undefined
-      } catch (problem) {
-        if (waitMs !== undefined) signal.throwIfAborted()
-        return problem instanceof HelmError ? ` Helm said: "${problem.said}".` : ''
+      const untilMs = clock.nowMs() + (waitMs ?? 0)
+      for (;;) {
+        try {
+          await timed('rollback', () => patiently(waitMs, work))
+          return undefined
+        } catch (problem) {
+          if (waitMs !== undefined) signal.throwIfAborted()
+          if (!(problem instanceof HelmError)) return ''
+          const isPassing = clusterCause(problem)?.code === 'network' && clock.nowMs() < untilMs
+          if (!isPassing) return ` Helm said: "${problem.said}".`
+          log.info(
+            `The cluster did not answer \`${problem.command}\`, which is tried again: ${problem.said}`,
+          )
+          await clock.sleep(retryMs, signal)
+        }
       }
     }
 
     function failed(revision: number | undefined, problem: string): string {
       const command = wayBackCommand(request, revision)
-      return `Putting it back failed as well; try \`${command}\`.${problem}`
+      return `Putting it back failed as well: the release may be locked, and hold objects of both revisions. Try \`${command}\`, with \`--no-hooks\` if it is a hook that fails.${problem}`
     }
   }
 
@@ -277,12 +311,14 @@ export async function undo(
     if (!(error instanceof HelmError)) {
       const { code, message, advice } = toFailure(error)
       const told = isChanged && code !== 'internal' ? 'deploy-failed' : code
-      return new Failure(told, `${message} ${done}${items}`, { advice, cause: error })
+      const next = isStuck() ? stuckAdvice : advice
+      return new Failure(told, `${message} ${done}${items}`, { advice: next, cause: error })
     }
     const cause = upgradeCause(error)
     const code = isChanged ? 'deploy-failed' : (cause?.code ?? 'deploy-failed')
     const said = `The ${what} of ${release} failed. Helm said: "${error.said}". ${done}${items}`
-    const advice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined)
+    const ownAdvice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined)
+    const advice = isStuck() ? stuckAdvice : ownAdvice
     return new Failure(code, said, { advice, cause: error })
   }
 }

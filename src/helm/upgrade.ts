@@ -47,6 +47,7 @@ export async function upgrade(
     request,
     what,
     ours: new Set(),
+    beganWallMs: clock.wallMs(),
     helmHasSucceeded: false,
     goodbye: deadlineAfter(signal, cancelledMs, clock),
   }

@@ -47,7 +47,9 @@ export function workloadsOf(
     const { desired, updated, ready, available, former } = numbersOf(kind, object)
     const generation = number(at(object, 'metadata', 'generation'))
     const isCurrent = number(at(object, 'status', 'observedGeneration')) >= generation
-    const own = pods.filter((pod) => isOwnedBy(pod, kind, name)).map((pod) => toPod(pod, redact))
+    const own = pods
+      .filter((pod) => isOwnedBy(pod, kind, name))
+      .map((pod) => withLeftover(toPod(pod, redact), pod, kind, object))
     return [
       {
         kind,
@@ -133,6 +135,18 @@ function isOwnedBy(pod: JsonRecord, kind: Workload['kind'], name: string): boole
     // A ReplicaSet is named after its Deployment and the hash of its pods.
     return owner['kind'] === 'ReplicaSet' && ownerName.replace(/-[a-z0-9]+$/, '') === name
   })
+}
+
+/**
+ * A StatefulSet replaces its pods in order, and does not go past one that never became ready, also when its template
+ * is right by now (Kubernetes, StatefulSets, "Forced rollback").
+ */
+function withLeftover(pod: Pod, raw: JsonRecord, kind: Workload['kind'], owner: JsonRecord): Pod {
+  const wanted = textOf(at(owner, 'status', 'updateRevision'))
+  const has = textOf(at(raw, 'metadata', 'labels', 'controller-revision-hash'))
+  if (kind !== 'StatefulSet' || pod.isReady || has === '' || has === wanted) return pod
+  const leftover = `of an older revision, which Kubernetes does not replace by itself: if it stays, delete the pod`
+  return { ...pod, reasons: [leftover, ...pod.reasons] }
 }
 
 /** A pod as the cluster has it, or as much of it as its name and its status. */

@@ -32446,7 +32446,8 @@ function createHelm(dependencies) {
         if (result.exitCode === 0)
             return result;
         const raw = result.stderr === '' ? result.stdout : result.stderr;
-        throw new HelmError(command, raw, redactor.toLine(lastWords(raw), maxSaidLength));
+        const words = helm_shorten(redactor.redact(lastWords(raw) || silence(result)));
+        throw new HelmError(command, raw, redactor.toLine(words, maxSaidLength));
     }
 }
 function waiting(timeoutMs) {
@@ -32476,7 +32477,20 @@ function lastWords(raw) {
         .replace(/^[A-Z]+ FAILED: /, '')
         // A schema of a chart quotes the value that it refuses, which may be anybody's password.
         .replace(/(at '[^'\n]*': )'[^]*?'(?= (?:does not match pattern|is not valid))/g, "$1'…'")
-        .trim() || 'no reason was given');
+        .trim());
+}
+/** What a Helm that has said nothing ended with. */
+function silence({ exitCode, signalName }) {
+    if (signalName === undefined)
+        return `nothing (exit code ${exitCode ?? 'unknown'})`;
+    return `nothing (it was ended by ${signalName}; does this machine have memory enough?)`;
+}
+/** Kubernetes quotes whole objects, and gives its reason behind them. */
+function helm_shorten(words) {
+    if (words.length <= maxSaidLength)
+        return words;
+    const half = Math.floor(maxSaidLength / 2) - 2;
+    return `${words.slice(0, half)} … ${words.slice(-half)}`;
 }
 /** In place of Helm's words when it was ended for being slow. */
 const slowMark = 'too slow';
@@ -32532,6 +32546,12 @@ const clusterCauses = [
         code: 'config',
         what: 'The limits of requests that are set on this machine let nothing through',
         advice: 'Check the variables HELM_BURST_LIMIT and HELM_QPS.',
+    },
+    {
+        pattern: /field is immutable/,
+        code: 'deploy-failed',
+        what: 'A field has changed that Kubernetes does not let change',
+        advice: 'Most often it is the pod template of a Job: make the Job a hook, or put the revision into its name. Else remove the object, and run again.',
     },
     {
         pattern: /cannot watch resource/i,
@@ -36439,7 +36459,9 @@ function workloadsOf(resources, redact) {
         const { desired, updated, ready, available, former } = numbersOf(kind, object);
         const generation = number(workloads_at(object, 'metadata', 'generation'));
         const isCurrent = number(workloads_at(object, 'status', 'observedGeneration')) >= generation;
-        const own = pods.filter((pod) => isOwnedBy(pod, kind, name)).map((pod) => toPod(pod, redact));
+        const own = pods
+            .filter((pod) => isOwnedBy(pod, kind, name))
+            .map((pod) => withLeftover(toPod(pod, redact), pod, kind, object));
         return [
             {
                 kind,
@@ -36515,6 +36537,18 @@ function isOwnedBy(pod, kind, name) {
         // A ReplicaSet is named after its Deployment and the hash of its pods.
         return owner['kind'] === 'ReplicaSet' && ownerName.replace(/-[a-z0-9]+$/, '') === name;
     });
+}
+/**
+ * A StatefulSet replaces its pods in order, and does not go past one that never became ready, also when its template
+ * is right by now (Kubernetes, StatefulSets, "Forced rollback").
+ */
+function withLeftover(pod, raw, kind, owner) {
+    const wanted = textOf(workloads_at(owner, 'status', 'updateRevision'));
+    const has = textOf(workloads_at(raw, 'metadata', 'labels', 'controller-revision-hash'));
+    if (kind !== 'StatefulSet' || pod.isReady || has === '' || has === wanted)
+        return pod;
+    const leftover = `of an older revision, which Kubernetes does not replace by itself: if it stays, delete the pod`;
+    return { ...pod, reasons: [leftover, ...pod.reasons] };
 }
 /** A pod as the cluster has it, or as much of it as its name and its status. */
 function toPod(pod, redact) {
@@ -36675,13 +36709,17 @@ function number(value) {
 
 
 const maxEvents = 5;
+/** How far the clock of the cluster may be behind ours. */
+const skewMs = 60_000;
 const maxLines = 20;
 /**
  * What hooks that failed, unready workloads, their pods and what else Helm waited for say, and the last warnings of
  * the cluster about them: one reason a line, without secrets. What cannot be read is left out, since it must not hide
  * the failure itself.
+ *
+ * @param sinceWallMs warnings from before are of another attempt; in epoch milliseconds
  */
-async function readReasons(dependencies, within) {
+async function readReasons(sinceWallMs, dependencies, within) {
     const { helm, redactor, log } = dependencies;
     try {
         const { resources = {}, hooks: allHooks = [] } = (await helm.status(within)) ?? {};
@@ -36697,7 +36735,7 @@ async function readReasons(dependencies, within) {
             ...reasonsOfHooks(hooks, hookPods),
             ...reasonsOfWorkloads(unready),
             ...reasonsOfPending(pending),
-            ...(await readEvents(names, pods, dependencies, within)),
+            ...(await readEvents({ names, pods, sinceWallMs }, dependencies, within)),
         ].slice(0, maxLines);
     }
     catch (error) {
@@ -36748,14 +36786,14 @@ data:
 {{- end }}
 {{- end }}
 `;
-/** @param pods those of the objects with these names */
-async function readEvents(names, pods, dependencies, within) {
+async function readEvents({ names, pods, sinceWallMs }, dependencies, within) {
     const { redactor } = dependencies;
     try {
         const rendered = await lookUp(eventsTemplate, JSON.stringify({ names }), dependencies, within);
         // Pods that an earlier attempt has left behind are none of them.
         const podNames = pods.map(({ name }) => name);
-        const concerns = ({ kind, object }) => kind === 'ReplicaSet' || (kind === 'Pod' ? podNames : names).includes(object);
+        const concerns = ({ kind, object, last }) => (kind === 'ReplicaSet' || (kind === 'Pod' ? podNames : names).includes(object)) &&
+            !(Date.parse(last) < sinceWallMs - skewMs); // one without a time is kept
         const told = pods.flatMap(({ reasons }) => reasons).join('\n');
         return eventsIn(rendered)
             .filter((event) => concerns(event) && !told.includes(event.message))
@@ -36836,6 +36874,9 @@ function mayBeOurs({ revision, status }, { request: { before }, ours, helmHasSuc
 
 
 
+/** Between two tries to put the release back. */
+const retryMs = 5_000;
+const stuckAdvice = 'Put the release back first; then correct what failed, and run again.';
 /** Said by a Helm that has made nothing. */
 const lockedByAnother = /another operation \(install\/upgrade\/rollback\) is in progress|release: already exists|cannot re-use a name that is still in use/;
 /** Reads the reasons, puts things back, and gives the failure that tells of all of it; never rejects. */
@@ -36845,6 +36886,8 @@ async function undo(error, attempt, dependencies, receipt) {
     const { release, before, helmTimeoutMs } = request;
     /** What was done, once that is over. */
     let undone;
+    let stuck = false;
+    const isStuck = () => stuck;
     const isCancelled = () => signal.aborted;
     if (!isCancelled()) {
         const failure = await takeBack().catch(errors/* toFailure */.w2);
@@ -36853,7 +36896,10 @@ async function undo(error, attempt, dependencies, receipt) {
     }
     // Also in the middle of a rollback. Helm has ended, since it is always waited for.
     const { message } = signal.reason;
-    return new errors/* Failure */.HR('cancelled', `${message} ${await takeBackAtOnce()}`);
+    const told = await takeBackAtOnce();
+    return new errors/* Failure */.HR('cancelled', `${message} ${told}`, {
+        advice: isStuck() ? stuckAdvice : undefined,
+    });
     async function takeBack() {
         const within = { signal, maxMs: quickMs };
         const isRace = error instanceof HelmError && lockedByAnother.test(error.raw);
@@ -36864,18 +36910,21 @@ async function undo(error, attempt, dependencies, receipt) {
                 await claim(history, within);
             isRead = true;
             if (ours.size > 0)
-                receipt.reasons = await readReasons(dependencies, within);
+                receipt.reasons = await readReasons(attempt.beganWallMs, dependencies, within);
             if (receipt.reasons.length > 0)
                 log.details('What the cluster says', receipt.reasons);
             const waiting = { signal, maxMs: helmTimeoutMs + graceMs };
-            undone = (await goBack(history, helmTimeoutMs, waiting)).told;
+            undone = noted(await goBack(history, helmTimeoutMs, waiting));
         }
         catch (unread) {
             signal.throwIfAborted();
             logUnread(unread);
-            undone = `What it left could not be read, so nothing was rolled back. ${look()}`;
+            const why = unread instanceof HelmError ? clusterCause(unread)?.what : undefined;
+            const because = why === undefined ? '' : ` (${why.charAt(0).toLowerCase()}${why.slice(1)})`;
+            undone = `What it left could not be read${because}, so nothing was rolled back, and the release may be locked. ${look()}`;
         }
-        await readLive(within);
+        if (!isStuck())
+            await readLive(within);
         if (isRace)
             return tellRace(undone, within);
         if (attempt.helmHasSucceeded && !isRead)
@@ -36902,12 +36951,12 @@ async function undo(error, attempt, dependencies, receipt) {
             receipt.live = undefined;
             const history = await answered(() => helm.history(within));
             await claim(history, within);
-            const { told, live } = await goBack(history, undefined, within);
-            if (live)
-                receipt.live = live;
-            else
+            const done = await goBack(history, undefined, within);
+            if (done.live)
+                receipt.live = done.live;
+            else if (!done.isStuck)
                 await readLive(within);
-            return told;
+            return noted(done);
         }
         catch (unread) {
             logUnread(unread);
@@ -36916,6 +36965,10 @@ async function undo(error, attempt, dependencies, receipt) {
         finally {
             stopTimer();
         }
+    }
+    function noted(done) {
+        stuck = done.isStuck === true;
+        return done.told;
     }
     /** Notes that the newest revision is ours, when it is. */
     async function claim([newest], within) {
@@ -36967,19 +37020,23 @@ async function undo(error, attempt, dependencies, receipt) {
                 log.info('Removing what was installed');
                 const problem = await carryOut((patienceMs) => helm.uninstall(patienceMs, within));
                 if (problem !== undefined)
-                    return { told: failed(undefined, problem) };
+                    return { told: failed(undefined, problem), isStuck: true };
                 return { told: 'What was installed has been removed again.', live: { deployed: undefined } };
             }
             case 'rollback': {
                 const { to, newest } = way;
                 log.info(`Rolling back to revision ${to}`);
-                const revision = newest.revision + 1;
-                ours.add(revision); // what Helm makes of a rollback
+                let { revision } = newest;
                 const isFormer = to === before.deployed?.revision;
                 const warning = (isFormer && request.rollbackWarning()) || '';
-                const problem = await carryOut((patienceMs) => helm.rollback(to, patienceMs, within));
-                if (problem !== undefined)
-                    return { told: `${failed(to, problem)} ${warning}`.trim() };
+                const problem = await carryOut((patienceMs) => {
+                    revision += 1;
+                    ours.add(revision); // what Helm makes of a rollback
+                    return helm.rollback(to, patienceMs, within);
+                });
+                if (problem !== undefined) {
+                    return { told: `${failed(to, problem)} ${warning}`.trim(), isStuck: true };
+                }
                 receipt.putBack = to;
                 const told = `Rolled back to revision ${to}. ${warning}`.trim();
                 if (!isFormer)
@@ -36988,21 +37045,30 @@ async function undo(error, attempt, dependencies, receipt) {
                 return { told, live: { deployed: { ...before.deployed, revision, updated } } };
             }
         }
-        /** Returns what Helm said when it could not, or nothing. */
+        /** Again while the cluster stumbles and there is time. Returns what Helm said when it could not, or nothing. */
         async function carryOut(work) {
-            try {
-                await timed('rollback', () => patiently(waitMs, work));
-                return undefined;
-            }
-            catch (problem) {
-                if (waitMs !== undefined)
-                    signal.throwIfAborted();
-                return problem instanceof HelmError ? ` Helm said: "${problem.said}".` : '';
+            const untilMs = clock.nowMs() + (waitMs ?? 0);
+            for (;;) {
+                try {
+                    await timed('rollback', () => patiently(waitMs, work));
+                    return undefined;
+                }
+                catch (problem) {
+                    if (waitMs !== undefined)
+                        signal.throwIfAborted();
+                    if (!(problem instanceof HelmError))
+                        return '';
+                    const isPassing = clusterCause(problem)?.code === 'network' && clock.nowMs() < untilMs;
+                    if (!isPassing)
+                        return ` Helm said: "${problem.said}".`;
+                    log.info(`The cluster did not answer \`${problem.command}\`, which is tried again: ${problem.said}`);
+                    await clock.sleep(retryMs, signal);
+                }
             }
         }
         function failed(revision, problem) {
             const command = wayBackCommand(request, revision);
-            return `Putting it back failed as well; try \`${command}\`.${problem}`;
+            return `Putting it back failed as well: the release may be locked, and hold objects of both revisions. Try \`${command}\`, with \`--no-hooks\` if it is a hook that fails.${problem}`;
         }
     }
     /** An account that may not watch cannot wait either, on Helm 4; without waiting it can go back. */
@@ -37068,12 +37134,14 @@ async function undo(error, attempt, dependencies, receipt) {
         if (!(error instanceof HelmError)) {
             const { code, message, advice } = (0,errors/* toFailure */.w2)(error);
             const told = isChanged && code !== 'internal' ? 'deploy-failed' : code;
-            return new errors/* Failure */.HR(told, `${message} ${done}${items}`, { advice, cause: error });
+            const next = isStuck() ? stuckAdvice : advice;
+            return new errors/* Failure */.HR(told, `${message} ${done}${items}`, { advice: next, cause: error });
         }
         const cause = upgradeCause(error);
         const code = isChanged ? 'deploy-failed' : (cause?.code ?? 'deploy-failed');
         const said = `The ${what} of ${release} failed. Helm said: "${error.said}". ${done}${items}`;
-        const advice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined);
+        const ownAdvice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined);
+        const advice = isStuck() ? stuckAdvice : ownAdvice;
         return new errors/* Failure */.HR(code, said, { advice, cause: error });
     }
 }
@@ -37161,6 +37229,7 @@ async function upgrade(request, dependencies, receipt) {
         request,
         what,
         ours: new Set(),
+        beganWallMs: clock.wallMs(),
         helmHasSucceeded: false,
         goodbye: (0,src_clock/* deadlineAfter */.d8)(signal, cancelledMs, clock),
     };
@@ -38647,7 +38716,7 @@ function table(facts) {
     const { before, live, verified, helmVersion, contextName, stepMs } = receipt;
     const changed = live !== undefined && live.deployed?.revision !== before?.revision;
     return twoColumns([
-        ['Live now', live ? liveNow(live, receipt) : receipt.attempted ? 'could not be read' : ''],
+        ['Live now', live ? liveNow(live, receipt) : receipt.attempted ? 'not known' : ''],
         ['Before', changed ? (before ? revision(before) : 'nothing') : ''],
         ['Roll back', rollBack(facts)],
         ['Link', lifeOfLink(facts)],
@@ -38841,7 +38910,10 @@ __webpack_async_result__();
 /* unused harmony export createCommandRunner */
 /* harmony import */ var node_child_process__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1421);
 /* harmony import */ var node_child_process__WEBPACK_IMPORTED_MODULE_0___default = /*#__PURE__*/__nccwpck_require__.n(node_child_process__WEBPACK_IMPORTED_MODULE_0__);
+/* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1708);
+/* harmony import */ var node_process__WEBPACK_IMPORTED_MODULE_1___default = /*#__PURE__*/__nccwpck_require__.n(node_process__WEBPACK_IMPORTED_MODULE_1__);
 /** Other programs: started without a shell, listened to with a limit, ended with a signal and waited for. */
+
 
 /** A program that gave no answer of its own. */
 class CommandFault extends Error {
@@ -38852,6 +38924,7 @@ class CommandFault extends Error {
         this.kind = kind;
     }
 }
+const hasGroups = (node_process__WEBPACK_IMPORTED_MODULE_1___default().platform) !== 'win32';
 /** The state of a large release, with its manifest and its pods, is far below; what is above is dropped. */
 const maxOutputBytes = 64 * 1024 * 1024;
 /** Helm ends 0.15 s after SIGINT; a runner waits for ten seconds in all. */
@@ -38866,15 +38939,30 @@ function createCommandRunner(patience) {
             env: { ...environment },
             stdio: 'pipe',
             windowsHide: true,
+            // A group of its own, so that a signal reaches the program behind a wrapper, too. Windows has none.
+            detached: hasGroups,
         });
+        const kill = (name) => {
+            try {
+                if (hasGroups && child.pid !== undefined)
+                    node_process__WEBPACK_IMPORTED_MODULE_1___default().kill(-child.pid, name);
+                else
+                    child.kill(name);
+            }
+            catch {
+                // it has ended meanwhile
+            }
+        };
         let ending;
         let killTimer;
         const end = (reason) => {
             if (ending)
                 return;
             ending = reason;
-            child.kill('SIGINT');
-            killTimer = setTimeout(() => child.kill('SIGKILL'), patience.endMs);
+            kill('SIGINT');
+            killTimer = setTimeout(() => {
+                kill('SIGKILL');
+            }, patience.endMs);
         };
         const onAbort = () => {
             end(signal.reason);
@@ -38908,12 +38996,12 @@ function createCommandRunner(patience) {
             settle();
             reject(new CommandFault('cannot-start', codeOf(error), error));
         });
-        child.on('close', (code) => {
+        child.on('close', (code, signalName) => {
             settle();
             if (ending)
                 reject(ending);
-            else
-                resolve({ exitCode: code ?? undefined, stdout: stdout(), stderr: stderr() });
+            const how = { exitCode: code ?? undefined, signalName: signalName ?? undefined };
+            resolve({ ...how, stdout: stdout(), stderr: stderr() });
         });
     });
 }

@@ -1,11 +1,10 @@
 /** One attempt to upgrade: what is asked for, what it works with, and what is known of its revisions. */
-import type { Clock, Deadline } from '../clock.ts'
-import type { Log } from '../log.ts'
-import type { Helm, Upgrade } from './helm.ts'
-import type { Redactor } from './redactor.ts'
+import type { Deadline } from '../clock.ts'
+import type { Upgrade } from './helm.ts'
 import type { ReasonsDependencies } from './reasons.ts'
 import type { HelmStep } from './receipt.ts'
 import type { ReleasePlace, ReleaseState } from './release.ts'
+import type { WatchDependencies } from './watch.ts'
 
 export interface UpgradeRequest extends Omit<Upgrade, 'timeoutMs'>, ReleasePlace {
   /** What was there a moment ago. */
@@ -18,14 +17,7 @@ export interface UpgradeRequest extends Omit<Upgrade, 'timeoutMs'>, ReleasePlace
   readonly rollbackWarning: () => string | undefined
 }
 
-export interface UpgradeDependencies extends ReasonsDependencies {
-  readonly helm: Helm
-  readonly redactor: Redactor
-  readonly clock: Clock
-  readonly log: Log
-  readonly signal: AbortSignal
-  /** When the run began, on the clock. */
-  readonly startedMs: number
+export interface UpgradeDependencies extends ReasonsDependencies, WatchDependencies {
   readonly timed: <T>(step: HelmStep, work: () => Promise<T>) => Promise<T>
 }
 

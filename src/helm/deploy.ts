@@ -71,7 +71,7 @@ async function deployFrom(
   const within: Within = { signal, maxMs: quickMs }
   const looking = {
     ...dependencies,
-    ...{ helm, inputs, workplace, receipt, temporaryDirectory: directory },
+    ...{ helm, inputs, receipt, chart: workplace.chart, temporaryDirectory: directory },
   }
 
   // What is wrong with the mirror, the release or the chart is told before anybody waits for an export.

@@ -55,7 +55,7 @@ export const helmReleases: HelmReleases = {
 export const otherHelm =
   'install it before this step, with azure/setup-helm for example, and leave `helm-version` empty.'
 
-export interface DownloadDependencies {
+export interface HelmDownloadDependencies {
   readonly runCommand: RunCommand
   /** As Helm is to see it; its `PATH` is where the machine's own is looked for. */
   readonly environment: Readonly<Record<string, string>>
@@ -85,7 +85,7 @@ export interface DownloadDependencies {
 export async function downloadHelm(
   version: string,
   folder: string,
-  dependencies: DownloadDependencies,
+  dependencies: HelmDownloadDependencies,
 ): Promise<string> {
   const { disk, log, releases = helmReleases } = dependencies
   const { baseUrl, sums } = releases
@@ -121,7 +121,7 @@ export async function downloadHelm(
 }
 
 /** As Helm names it. */
-function platformName({ platform, architecture }: DownloadDependencies): string {
+function platformName({ platform, architecture }: HelmDownloadDependencies): string {
   const systems: Partial<Record<string, string>> = { win32: 'windows' }
   const architectures: Partial<Record<string, string>> = { x64: 'amd64' }
   return `${systems[platform] ?? platform}-${architectures[architecture] ?? architecture}`
@@ -146,7 +146,7 @@ async function fetchArchive(
   version: string,
   url: URL,
   file: NewFile,
-  dependencies: DownloadDependencies,
+  dependencies: HelmDownloadDependencies,
 ): Promise<Fetched> {
   const { clock, log, timeoutMs, signal } = dependencies
   const startedMs = clock.nowMs()
@@ -184,7 +184,7 @@ async function fetchArchive(
 async function receive(
   url: URL,
   file: NewFile,
-  dependencies: PatienceDependencies & Pick<DownloadDependencies, 'storage'>,
+  dependencies: PatienceDependencies & Pick<HelmDownloadDependencies, 'storage'>,
 ): Promise<Fetched | LostConnection> {
   const { storage, signal } = dependencies
   const patience = createPatience(maxSilenceMs, dependencies)
@@ -218,7 +218,7 @@ async function unpackTar(
   archive: string,
   folder: string,
   platform: string,
-  { disk, signal }: DownloadDependencies,
+  { disk, signal }: HelmDownloadDependencies,
 ): Promise<string> {
   const { extract } = await import('tar-stream')
   const program = path.join(folder, 'helm')
@@ -254,7 +254,7 @@ async function unpackZip(
   archive: string,
   folder: string,
   platform: string,
-  { runCommand, environment, signal }: DownloadDependencies,
+  { runCommand, environment, signal }: HelmDownloadDependencies,
 ): Promise<string> {
   const entry = `${platform}/helm.exe`
   const tar = path.join(environment['SystemRoot'] ?? 'C:\\Windows', 'System32', 'tar.exe')

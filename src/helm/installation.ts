@@ -5,7 +5,7 @@ import { Failure } from '../errors.ts'
 import { Problem } from '../input-reader.ts'
 import { clean } from '../text.ts'
 import {
-  type DownloadDependencies,
+  type HelmDownloadDependencies,
   downloadHelm,
   helmReleases,
   otherHelm,
@@ -27,7 +27,7 @@ const oldestMinor3 = 14
 /** The major of what is downloaded when nothing is wanted and nothing is there. */
 const defaultMajor = '4'
 
-export interface FindHelmDependencies extends DownloadDependencies {
+export interface FindHelmDependencies extends HelmDownloadDependencies {
   /** Ours is unpacked below it, and removed at the end of the process. */
   readonly temporaryDirectory: string
   readonly redactor: Redactor

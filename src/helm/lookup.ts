@@ -10,15 +10,18 @@ export interface LookupDependencies {
   readonly temporaryDirectory: string
 }
 
+/** Helm wants to render an object of Kubernetes. */
+const head = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: static-export-lookup\ndata:\n'
+
 /**
  * Renders a template with the cluster at hand, so that its `lookup`s are answered, with Helm's own access.
  *
- * @param template must render a valid object
+ * @param data a template of the lines below `data:` of a ConfigMap, which is never applied
  * @param values JSON
  * @throws HelmError also when the account may not look it up
  */
 export async function lookUp(
-  template: string,
+  data: string,
   values: string,
   { helm, disk, temporaryDirectory }: LookupDependencies,
   within: Within,
@@ -28,7 +31,7 @@ export async function lookUp(
     disk.makeDirectory(path.join(chart, 'templates'))
     const about = 'apiVersion: v2\nname: lookup\nversion: 1.0.0\n'
     writePrivateFile(path.join(chart, 'Chart.yaml'), about, disk)
-    writePrivateFile(path.join(chart, 'templates/lookup.yaml'), template, disk)
+    writePrivateFile(path.join(chart, 'templates/lookup.yaml'), `${head}${data}`, disk)
     return await helm.render(chart, values, within)
   } finally {
     disk.remove(chart)

@@ -3,14 +3,14 @@ import { Failure } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { clean } from '../text.ts'
 import { quickMs } from './attempt.ts'
+import type { ChartReference } from './chart.ts'
 import { explainCluster } from './explain.ts'
-import { type Helm, HelmError, type Within } from './helm.ts'
+import { HelmError, type Within } from './helm.ts'
 import type { HelmInputs } from './inputs.ts'
 import { type LookupDependencies, lookUp } from './lookup.ts'
 import type { HelmReceipt } from './receipt.ts'
 import { type ReleaseState, assertUnlocked, readRelease } from './release.ts'
 import { type ResolvedChart, resolveChart } from './resolve-chart.ts'
-import type { Workplace } from './workplace.ts'
 
 export interface Plan {
   readonly before: ReleaseState
@@ -18,9 +18,9 @@ export interface Plan {
 }
 
 export interface PlanDependencies extends LookupDependencies {
-  readonly helm: Helm
   readonly inputs: HelmInputs
-  readonly workplace: Workplace
+  /** As Helm knows it after a login. */
+  readonly chart: ChartReference
   readonly receipt: HelmReceipt
   readonly log: Log
   readonly signal: AbortSignal
@@ -84,10 +84,10 @@ function describe({ before, chart }: Plan, inputs: HelmInputs): string[] {
 
 function findChart(
   { deployed }: ReleaseState,
-  { helm, inputs, workplace, signal }: PlanDependencies,
+  { helm, inputs, chart, signal }: PlanDependencies,
 ): Promise<ResolvedChart> {
   const within = { signal, maxMs: chartMs }
-  return resolveChart(helm, workplace.chart, inputs.chartVersion, deployed, within)
+  return resolveChart(helm, chart, inputs.chartVersion, deployed, within)
 }
 
 /** Else Helm would say it after the export. An account that may not look goes on, and Helm says it then. */
@@ -101,12 +101,7 @@ async function assertNamespace(dependencies: PlanDependencies): Promise<void> {
   })
 }
 
-const namespaceTemplate = `apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: static-export-namespace
-data:
-  exists: {{ not (empty (lookup "v1" "Namespace" "" .Values.namespace)) | toString | quote }}
+const namespaceTemplate = `  exists: {{ not (empty (lookup "v1" "Namespace" "" .Values.namespace)) | toString | quote }}
 `
 
 /** Whether a namespace exists; undefined when the account may not know. */

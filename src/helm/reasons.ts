@@ -54,19 +54,13 @@ export async function readReasons(
       ...(await readEvents({ names, pods, sinceWallMs }, dependencies, within)),
     ].slice(0, maxLines)
   } catch (error) {
-    const said = Error.isError(error) ? redactor.toLine(error.message) : 'unknown'
-    log.info(`The reasons could not be read from the cluster: ${said}`)
+    log.info(`The reasons could not be read from the cluster: ${redactor.ofError(error)}`)
     return []
   }
 }
 
 /** A hook is a pod, or the pods of a Job, which the cluster labels. */
-const hookPodsTemplate = `apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: static-export-pods
-data:
-{{- range $index, $pod := (lookup "v1" "Pod" .Release.Namespace "").items }}
+const hookPodsTemplate = `{{- range $index, $pod := (lookup "v1" "Pod" .Release.Namespace "").items }}
 {{- $job := index ($pod.metadata.labels | default dict) "job-name" }}
 {{- if or (has $pod.metadata.name $.Values.names) (has $job $.Values.names) }}
   found-{{ $index }}: {{ dict "metadata" (dict "name" $pod.metadata.name) "status" $pod.status | toJson | quote }}
@@ -94,12 +88,7 @@ async function readHookPods(
  * Events are chosen in the template itself, so that a namespace with thousands of them costs one small object. What
  * begins with a name may be a pod or a ReplicaSet of the object.
  */
-const eventsTemplate = `apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: static-export-events
-data:
-{{- range $index, $event := (lookup "v1" "Event" .Release.Namespace "").items }}
+const eventsTemplate = `{{- range $index, $event := (lookup "v1" "Event" .Release.Namespace "").items }}
 {{- if eq (toString $event.type) "Warning" }}
 {{- range $name := $.Values.names }}
 {{- if or (eq $event.involvedObject.name $name) (hasPrefix (printf "%s-" $name) $event.involvedObject.name) }}

@@ -11,6 +11,8 @@ export interface Redactor {
   readonly redact: (text: string) => string
   /** The same, and harmless as one line of the log. */
   toLine(text: string, maxLength?: number): string
+  /** What was thrown, as such a line. */
+  ofError(error: unknown): string
 }
 
 const replacement = '***'
@@ -18,13 +20,16 @@ const replacement = '***'
 export function createRedactor(): Redactor {
   const secrets = new Set<string>()
 
+  const toLine = (text: string, maxLength = 500) => clean(redact(text), maxLength)
+
   return {
     add(secret) {
       if (secret.length >= shortestSecretLength)
         for (const form of formsOf(secret)) secrets.add(form)
     },
     redact,
-    toLine: (text, maxLength = 500) => clean(redact(text), maxLength),
+    toLine,
+    ofError: (error) => toLine(Error.isError(error) ? error.message : String(error)),
   }
 
   function redact(text: string): string {

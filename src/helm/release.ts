@@ -1,7 +1,7 @@
 /** The release: what is deployed now, whether it is locked, and the way back. Deployed is a status, not the last revision. */
 import { Failure } from '../errors.ts'
 import { clean } from '../text.ts'
-import type { ChartIdentity, Helm, Within } from './helm.ts'
+import type { ChartIdentity, Helm, Revision, Within } from './helm.ts'
 
 export interface ReleaseState {
   /** The newest revision, whatever became of it; 0 when there is no release. */
@@ -42,9 +42,18 @@ export function isPending(status: string): boolean {
 }
 
 /** @throws Failure `release-locked` when an operation has begun and not ended, with the command that frees it */
-export function assertUnlocked({ pending, deployed }: ReleaseState, place: ReleasePlace): void {
-  if (pending === undefined) return
-  throw lockedRelease(`Release ${place.release} is locked: its ${pending}.`, place, deployed)
+export function assertUnlocked(state: ReleaseState, place: ReleasePlace): void {
+  const lock = lockOf(state, place)
+  if (lock) throw lock
+}
+
+/** What keeps other operations from beginning; undefined when nothing does. */
+export function lockOf(
+  { pending, deployed }: ReleaseState,
+  place: ReleasePlace,
+): Failure | undefined {
+  if (pending === undefined) return undefined
+  return lockedRelease(`Release ${place.release} is locked: its ${pending}.`, place, deployed)
 }
 
 /** The newest revision with the status `deployed`; undefined when there is none. */
@@ -54,7 +63,15 @@ export async function readDeployed(
 ): Promise<DeployedRevision | undefined> {
   const found = (await helm.history(within)).find(({ status }) => status === 'deployed')
   if (!found) return undefined
-  const { revision, updated } = found
+  return withChart(found, helm, within)
+}
+
+/** A revision of the history with its chart. */
+export async function withChart(
+  { revision, updated }: Revision,
+  helm: Helm,
+  within: Within,
+): Promise<DeployedRevision> {
   return { revision, updated, chart: await helm.chartOf(revision, within) }
 }
 

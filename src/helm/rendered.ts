@@ -34,7 +34,7 @@ export async function warnOfUnusedLink(
     if (holdsLink(await helm.hooksOf(revision, within), link)) return
   } catch (error) {
     // It must not turn what is deployed into a failure.
-    log.debug(redactor.toLine(Error.isError(error) ? error.message : String(error)))
+    log.debug(redactor.ofError(error))
     return
   }
   log.warning(

@@ -14,9 +14,9 @@ import { HelmError, type Revision, type Within } from './helm.ts'
 import { readReasons } from './reasons.ts'
 import type { HelmReceipt, Live } from './receipt.ts'
 import {
-  assertUnlocked,
   historyCommand,
   isPending,
+  lockOf,
   lockedRelease,
   lookFirst,
   readDeployed,
@@ -59,9 +59,7 @@ export async function undo(
   const { request, what, ours, goodbye } = attempt
   const { release, before, helmTimeoutMs } = request
   /** What was done, once that is over. */
-  let undone: string | undefined
-  let stuck = false
-  const isStuck = () => stuck
+  let done: Undone | undefined
 
   const isCancelled = () => signal.aborted
   if (!isCancelled()) {
@@ -71,9 +69,7 @@ export async function undo(
   // Also in the middle of a rollback. Helm has ended, since it is always waited for.
   const { message } = signal.reason as Failure
   const told = await takeBackAtOnce()
-  return new Failure('cancelled', `${message} ${told}`, {
-    advice: isStuck() ? stuckAdvice : undefined,
-  })
+  return new Failure('cancelled', `${message} ${told}`, { advice: adviceOr(undefined) })
 
   async function takeBack(): Promise<Failure> {
     const within = { signal, maxMs: quickMs }
@@ -87,18 +83,20 @@ export async function undo(
         receipt.reasons = await readReasons(attempt.beganWallMs, dependencies, within)
       if (receipt.reasons.length > 0) log.details('What the cluster says', receipt.reasons)
       const waiting = { signal, maxMs: helmTimeoutMs + graceMs }
-      undone = noted(await goBack(history, helmTimeoutMs, waiting))
+      done = await goBack(history, helmTimeoutMs, waiting)
     } catch (unread) {
       signal.throwIfAborted()
       logUnread(unread)
       const why = unread instanceof HelmError ? clusterCause(unread)?.what : undefined
       const because = why === undefined ? '' : ` (${why.charAt(0).toLowerCase()}${why.slice(1)})`
-      undone = `What it left could not be read${because}, so nothing was rolled back, and the release may be locked. ${look()}`
+      done = {
+        told: `What it left could not be read${because}, so nothing was rolled back, and the release may be locked. ${look()}`,
+      }
     }
-    if (!isStuck()) await readLive(within)
-    if (isRace) return tellRace(undone, within)
-    if (attempt.helmHasSucceeded && !isRead) return tellUnconfirmed(undone)
-    return tellFailure(undone)
+    if (!done.isStuck) await readLive(within)
+    if (isRace) return tellRace(done.told, within)
+    if (attempt.helmHasSucceeded && !isRead) return tellUnconfirmed(done.told)
+    return tellFailure(done.told)
   }
 
   /** Without waiting for anything, and with as few questions as can be: each may take a login of a second. */
@@ -114,17 +112,17 @@ export async function undo(
       },
     }
     try {
-      if (undone !== undefined) {
+      if (done) {
         await readLive(within)
-        return undone
+        return done.told
       }
       receipt.live = undefined
       const history = await answered(() => helm.history(within))
       await claim(history, within)
-      const done = await goBack(history, undefined, within)
+      done = await goBack(history, undefined, within)
       if (done.live) receipt.live = done.live
       else if (!done.isStuck) await readLive(within)
-      return noted(done)
+      return done.told
     } catch (unread) {
       logUnread(unread)
       return `What it left could not be read. ${look()}`
@@ -133,9 +131,9 @@ export async function undo(
     }
   }
 
-  function noted(done: Undone): string {
-    stuck = done.isStuck === true
-    return done.told
+  /** A release that is half put back comes first. */
+  function adviceOr(advice: string | undefined): string | undefined {
+    return done?.isStuck ? stuckAdvice : advice
   }
 
   /** Notes that the newest revision is ours, when it is. */
@@ -277,48 +275,49 @@ export async function undo(
   }
 
   function logUnread(unread: unknown): void {
-    log.debug(redactor.toLine(Error.isError(unread) ? unread.message : String(unread)))
+    log.debug(redactor.ofError(unread))
   }
 
   /** Helm's word stands against nothing: the cluster does not say what is deployed. */
-  function tellUnconfirmed(done: string): Failure {
+  function tellUnconfirmed(undone: string): Failure {
     const { message, advice } = toFailure(error)
-    const told = `Helm reported success, but it could not be confirmed. ${message} ${done}`
+    const told = `Helm reported success, but it could not be confirmed. ${message} ${undone}`
     return new Failure('deploy-failed', told, { advice, cause: error })
   }
 
-  async function tellRace(done: string, within: Within): Promise<Failure> {
+  async function tellRace(undone: string, within: Within): Promise<Failure> {
     const race = `Another operation on release ${release} began at the same moment.`
+    let lock: Failure | undefined
     try {
-      assertUnlocked(await readRelease(helm, within), request)
-    } catch (locked) {
-      if (locked instanceof Failure && locked.code === 'release-locked') {
-        const { message, advice } = locked
-        const told = `${race} ${message} This run has changed nothing.`
-        return new Failure('release-locked', told, { advice, cause: error })
-      }
-      logUnread(locked)
+      lock = lockOf(await readRelease(helm, within), request)
+    } catch (unread) {
+      logUnread(unread)
       return lockedRelease(race, request, before.deployed)
     }
+    if (lock) {
+      const told = `${race} ${lock.message} This run has changed nothing.`
+      return new Failure('release-locked', told, { advice: lock.advice, cause: error })
+    }
     const advice = 'Look at what is deployed now; run this step again if it is not what you want.'
-    return new Failure('release-locked', `${race} ${done}`, { advice })
+    return new Failure('release-locked', `${race} ${undone}`, { advice })
   }
 
-  function tellFailure(done: string): Failure {
+  function tellFailure(undone: string): Failure {
     const items = receipt.reasons.map((reason) => `\n- ${reason}`).join('')
     // Whether the cluster has seen anything of it.
     const isChanged = ours.size > 0
     if (!(error instanceof HelmError)) {
       const { code, message, advice } = toFailure(error)
       const told = isChanged && code !== 'internal' ? 'deploy-failed' : code
-      const next = isStuck() ? stuckAdvice : advice
-      return new Failure(told, `${message} ${done}${items}`, { advice: next, cause: error })
+      return new Failure(told, `${message} ${undone}${items}`, {
+        advice: adviceOr(advice),
+        cause: error,
+      })
     }
     const cause = upgradeCause(error)
     const code = isChanged ? 'deploy-failed' : (cause?.code ?? 'deploy-failed')
-    const said = `The ${what} of ${release} failed. Helm said: "${error.said}". ${done}${items}`
-    const ownAdvice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined)
-    const advice = isStuck() ? stuckAdvice : ownAdvice
-    return new Failure(code, said, { advice, cause: error })
+    const said = `The ${what} of ${release} failed. Helm said: "${error.said}". ${undone}${items}`
+    const advice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined)
+    return new Failure(code, said, { advice: adviceOr(advice), cause: error })
   }
 }

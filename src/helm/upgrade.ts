@@ -15,7 +15,7 @@ import {
 import { explainCluster } from './explain.ts'
 import { HelmError, type Within, slowMark } from './helm.ts'
 import type { HelmReceipt } from './receipt.ts'
-import { type DeployedRevision, readDeployed } from './release.ts'
+import { type DeployedRevision, readDeployed, withChart } from './release.ts'
 import { undo } from './undo.ts'
 import { createWatch } from './watch.ts'
 import { formerRevision } from './way-back.ts'
@@ -113,8 +113,7 @@ export async function upgrade(
     const former = formerRevision(history, attempt)
     const found = history.find(({ revision }) => revision === former)
     if (!found || former === before.deployed?.revision) return before.deployed
-    const { revision, updated } = found
-    return { revision, updated, chart: await helm.chartOf(revision, within) }
+    return withChart(found, helm, within)
   }
 
   /** Our own judgement, since Helm 3 is content with less (helm.md, rule 3). */

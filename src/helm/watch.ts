@@ -62,7 +62,7 @@ export function createWatch(firstRevision: number, dependencies: WatchDependenci
         tell(isNew ? describeProgress(status, redactor.redact) : 'Helm is at work')
       } catch (error) {
         if (within.aborted) return
-        log.debug(redactor.toLine(Error.isError(error) ? error.message : String(error)))
+        log.debug(redactor.ofError(error))
       }
     }
   }

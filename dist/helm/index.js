@@ -32689,6 +32689,7 @@ function explained(error, causes, unknown) {
 const replacement = '***';
 function createRedactor() {
     const secrets = new Set();
+    const toLine = (text, maxLength = 500) => (0,src_text/* clean */.uH)(redact(text), maxLength);
     return {
         add(secret) {
             if (secret.length >= src_text/* shortestSecretLength */.hX)
@@ -32696,7 +32697,8 @@ function createRedactor() {
                     secrets.add(form);
         },
         redact,
-        toLine: (text, maxLength = 500) => (0,src_text/* clean */.uH)(redact(text), maxLength),
+        toLine,
+        ofError: (error) => toLine(Error.isError(error) ? error.message : String(error)),
     };
     function redact(text) {
         let redacted = text;
@@ -36052,20 +36054,22 @@ function valuesProblem(values, key, link, version) {
 /** Questions to the cluster that no command of Helm asks: a template of ours looks things up while it is rendered. */
 
 
+/** Helm wants to render an object of Kubernetes. */
+const head = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: static-export-lookup\ndata:\n';
 /**
  * Renders a template with the cluster at hand, so that its `lookup`s are answered, with Helm's own access.
  *
- * @param template must render a valid object
+ * @param data a template of the lines below `data:` of a ConfigMap, which is never applied
  * @param values JSON
  * @throws HelmError also when the account may not look it up
  */
-async function lookUp(template, values, { helm, disk, temporaryDirectory }, within) {
+async function lookUp(data, values, { helm, disk, temporaryDirectory }, within) {
     const chart = external_node_path_default().join(temporaryDirectory, 'lookup');
     try {
         disk.makeDirectory(external_node_path_default().join(chart, 'templates'));
         const about = 'apiVersion: v2\nname: lookup\nversion: 1.0.0\n';
         (0,src_disk/* writePrivateFile */.Pl)(external_node_path_default().join(chart, 'Chart.yaml'), about, disk);
-        (0,src_disk/* writePrivateFile */.Pl)(external_node_path_default().join(chart, 'templates/lookup.yaml'), template, disk);
+        (0,src_disk/* writePrivateFile */.Pl)(external_node_path_default().join(chart, 'templates/lookup.yaml'), `${head}${data}`, disk);
         return await helm.render(chart, values, within);
     }
     finally {
@@ -36094,17 +36098,26 @@ function isPending(status) {
     return status.startsWith('pending-') || status === 'uninstalling';
 }
 /** @throws Failure `release-locked` when an operation has begun and not ended, with the command that frees it */
-function assertUnlocked({ pending, deployed }, place) {
+function assertUnlocked(state, place) {
+    const lock = lockOf(state, place);
+    if (lock)
+        throw lock;
+}
+/** What keeps other operations from beginning; undefined when nothing does. */
+function lockOf({ pending, deployed }, place) {
     if (pending === undefined)
-        return;
-    throw lockedRelease(`Release ${place.release} is locked: its ${pending}.`, place, deployed);
+        return undefined;
+    return lockedRelease(`Release ${place.release} is locked: its ${pending}.`, place, deployed);
 }
 /** The newest revision with the status `deployed`; undefined when there is none. */
 async function readDeployed(helm, within) {
     const found = (await helm.history(within)).find(({ status }) => status === 'deployed');
     if (!found)
         return undefined;
-    const { revision, updated } = found;
+    return withChart(found, helm, within);
+}
+/** A revision of the history with its chart. */
+async function withChart({ revision, updated }, helm, within) {
     return { revision, updated, chart: await helm.chartOf(revision, within) };
 }
 /** A release that another operation holds, with the command that frees it. */
@@ -36280,9 +36293,9 @@ function plan_describe({ before, chart }, inputs) {
         ...(deployed ? [values] : []),
     ];
 }
-function findChart({ deployed }, { helm, inputs, workplace, signal }) {
+function findChart({ deployed }, { helm, inputs, chart, signal }) {
     const within = { signal, maxMs: chartMs };
-    return resolveChart(helm, workplace.chart, inputs.chartVersion, deployed, within);
+    return resolveChart(helm, chart, inputs.chartVersion, deployed, within);
 }
 /** Else Helm would say it after the export. An account that may not look goes on, and Helm says it then. */
 async function assertNamespace(dependencies) {
@@ -36296,12 +36309,7 @@ async function assertNamespace(dependencies) {
         advice: 'Check `namespace`, create it, or set `create-namespace: true`.',
     });
 }
-const namespaceTemplate = `apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: static-export-namespace
-data:
-  exists: {{ not (empty (lookup "v1" "Namespace" "" .Values.namespace)) | toString | quote }}
+const namespaceTemplate = `  exists: {{ not (empty (lookup "v1" "Namespace" "" .Values.namespace)) | toString | quote }}
 `;
 /** Whether a namespace exists; undefined when the account may not know. */
 async function namespaceExists(namespace, dependencies, within) {
@@ -36402,7 +36410,7 @@ async function warnOfUnusedLink({ revision, link, valuesKey }, { helm, redactor,
     }
     catch (error) {
         // It must not turn what is deployed into a failure.
-        log.debug(redactor.toLine(Error.isError(error) ? error.message : String(error)));
+        log.debug(redactor.ofError(error));
         return;
     }
     log.warning(`Nothing that the chart has rendered holds the link: does it read ${valuesKey}.bundleUrl? If not, check \`values-key\`.`);
@@ -36739,18 +36747,12 @@ async function readReasons(sinceWallMs, dependencies, within) {
         ].slice(0, maxLines);
     }
     catch (error) {
-        const said = Error.isError(error) ? redactor.toLine(error.message) : 'unknown';
-        log.info(`The reasons could not be read from the cluster: ${said}`);
+        log.info(`The reasons could not be read from the cluster: ${redactor.ofError(error)}`);
         return [];
     }
 }
 /** A hook is a pod, or the pods of a Job, which the cluster labels. */
-const hookPodsTemplate = `apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: static-export-pods
-data:
-{{- range $index, $pod := (lookup "v1" "Pod" .Release.Namespace "").items }}
+const hookPodsTemplate = `{{- range $index, $pod := (lookup "v1" "Pod" .Release.Namespace "").items }}
 {{- $job := index ($pod.metadata.labels | default dict) "job-name" }}
 {{- if or (has $pod.metadata.name $.Values.names) (has $job $.Values.names) }}
   found-{{ $index }}: {{ dict "metadata" (dict "name" $pod.metadata.name) "status" $pod.status | toJson | quote }}
@@ -36771,12 +36773,7 @@ async function readHookPods(hooks, dependencies, within) {
  * Events are chosen in the template itself, so that a namespace with thousands of them costs one small object. What
  * begins with a name may be a pod or a ReplicaSet of the object.
  */
-const eventsTemplate = `apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: static-export-events
-data:
-{{- range $index, $event := (lookup "v1" "Event" .Release.Namespace "").items }}
+const eventsTemplate = `{{- range $index, $event := (lookup "v1" "Event" .Release.Namespace "").items }}
 {{- if eq (toString $event.type) "Warning" }}
 {{- range $name := $.Values.names }}
 {{- if or (eq $event.involvedObject.name $name) (hasPrefix (printf "%s-" $name) $event.involvedObject.name) }}
@@ -36885,9 +36882,7 @@ async function undo(error, attempt, dependencies, receipt) {
     const { request, what, ours, goodbye } = attempt;
     const { release, before, helmTimeoutMs } = request;
     /** What was done, once that is over. */
-    let undone;
-    let stuck = false;
-    const isStuck = () => stuck;
+    let done;
     const isCancelled = () => signal.aborted;
     if (!isCancelled()) {
         const failure = await takeBack().catch(errors/* toFailure */.w2);
@@ -36897,9 +36892,7 @@ async function undo(error, attempt, dependencies, receipt) {
     // Also in the middle of a rollback. Helm has ended, since it is always waited for.
     const { message } = signal.reason;
     const told = await takeBackAtOnce();
-    return new errors/* Failure */.HR('cancelled', `${message} ${told}`, {
-        advice: isStuck() ? stuckAdvice : undefined,
-    });
+    return new errors/* Failure */.HR('cancelled', `${message} ${told}`, { advice: adviceOr(undefined) });
     async function takeBack() {
         const within = { signal, maxMs: quickMs };
         const isRace = error instanceof HelmError && lockedByAnother.test(error.raw);
@@ -36914,22 +36907,24 @@ async function undo(error, attempt, dependencies, receipt) {
             if (receipt.reasons.length > 0)
                 log.details('What the cluster says', receipt.reasons);
             const waiting = { signal, maxMs: helmTimeoutMs + graceMs };
-            undone = noted(await goBack(history, helmTimeoutMs, waiting));
+            done = await goBack(history, helmTimeoutMs, waiting);
         }
         catch (unread) {
             signal.throwIfAborted();
             logUnread(unread);
             const why = unread instanceof HelmError ? clusterCause(unread)?.what : undefined;
             const because = why === undefined ? '' : ` (${why.charAt(0).toLowerCase()}${why.slice(1)})`;
-            undone = `What it left could not be read${because}, so nothing was rolled back, and the release may be locked. ${look()}`;
+            done = {
+                told: `What it left could not be read${because}, so nothing was rolled back, and the release may be locked. ${look()}`,
+            };
         }
-        if (!isStuck())
+        if (!done.isStuck)
             await readLive(within);
         if (isRace)
-            return tellRace(undone, within);
+            return tellRace(done.told, within);
         if (attempt.helmHasSucceeded && !isRead)
-            return tellUnconfirmed(undone);
-        return tellFailure(undone);
+            return tellUnconfirmed(done.told);
+        return tellFailure(done.told);
     }
     /** Without waiting for anything, and with as few questions as can be: each may take a login of a second. */
     async function takeBackAtOnce() {
@@ -36944,19 +36939,19 @@ async function undo(error, attempt, dependencies, receipt) {
             },
         };
         try {
-            if (undone !== undefined) {
+            if (done) {
                 await readLive(within);
-                return undone;
+                return done.told;
             }
             receipt.live = undefined;
             const history = await answered(() => helm.history(within));
             await claim(history, within);
-            const done = await goBack(history, undefined, within);
+            done = await goBack(history, undefined, within);
             if (done.live)
                 receipt.live = done.live;
             else if (!done.isStuck)
                 await readLive(within);
-            return noted(done);
+            return done.told;
         }
         catch (unread) {
             logUnread(unread);
@@ -36966,9 +36961,9 @@ async function undo(error, attempt, dependencies, receipt) {
             stopTimer();
         }
     }
-    function noted(done) {
-        stuck = done.isStuck === true;
-        return done.told;
+    /** A release that is half put back comes first. */
+    function adviceOr(advice) {
+        return done?.isStuck ? stuckAdvice : advice;
     }
     /** Notes that the newest revision is ours, when it is. */
     async function claim([newest], within) {
@@ -37102,47 +37097,48 @@ async function undo(error, attempt, dependencies, receipt) {
         return lookFirst(request, before.deployed?.revision);
     }
     function logUnread(unread) {
-        log.debug(redactor.toLine(Error.isError(unread) ? unread.message : String(unread)));
+        log.debug(redactor.ofError(unread));
     }
     /** Helm's word stands against nothing: the cluster does not say what is deployed. */
-    function tellUnconfirmed(done) {
+    function tellUnconfirmed(undone) {
         const { message, advice } = (0,errors/* toFailure */.w2)(error);
-        const told = `Helm reported success, but it could not be confirmed. ${message} ${done}`;
+        const told = `Helm reported success, but it could not be confirmed. ${message} ${undone}`;
         return new errors/* Failure */.HR('deploy-failed', told, { advice, cause: error });
     }
-    async function tellRace(done, within) {
+    async function tellRace(undone, within) {
         const race = `Another operation on release ${release} began at the same moment.`;
+        let lock;
         try {
-            assertUnlocked(await readRelease(helm, within), request);
+            lock = lockOf(await readRelease(helm, within), request);
         }
-        catch (locked) {
-            if (locked instanceof errors/* Failure */.HR && locked.code === 'release-locked') {
-                const { message, advice } = locked;
-                const told = `${race} ${message} This run has changed nothing.`;
-                return new errors/* Failure */.HR('release-locked', told, { advice, cause: error });
-            }
-            logUnread(locked);
+        catch (unread) {
+            logUnread(unread);
             return lockedRelease(race, request, before.deployed);
         }
+        if (lock) {
+            const told = `${race} ${lock.message} This run has changed nothing.`;
+            return new errors/* Failure */.HR('release-locked', told, { advice: lock.advice, cause: error });
+        }
         const advice = 'Look at what is deployed now; run this step again if it is not what you want.';
-        return new errors/* Failure */.HR('release-locked', `${race} ${done}`, { advice });
+        return new errors/* Failure */.HR('release-locked', `${race} ${undone}`, { advice });
     }
-    function tellFailure(done) {
+    function tellFailure(undone) {
         const items = receipt.reasons.map((reason) => `\n- ${reason}`).join('');
         // Whether the cluster has seen anything of it.
         const isChanged = ours.size > 0;
         if (!(error instanceof HelmError)) {
             const { code, message, advice } = (0,errors/* toFailure */.w2)(error);
             const told = isChanged && code !== 'internal' ? 'deploy-failed' : code;
-            const next = isStuck() ? stuckAdvice : advice;
-            return new errors/* Failure */.HR(told, `${message} ${done}${items}`, { advice: next, cause: error });
+            return new errors/* Failure */.HR(told, `${message} ${undone}${items}`, {
+                advice: adviceOr(advice),
+                cause: error,
+            });
         }
         const cause = upgradeCause(error);
         const code = isChanged ? 'deploy-failed' : (cause?.code ?? 'deploy-failed');
-        const said = `The ${what} of ${release} failed. Helm said: "${error.said}". ${done}${items}`;
-        const ownAdvice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined);
-        const advice = isStuck() ? stuckAdvice : ownAdvice;
-        return new errors/* Failure */.HR(code, said, { advice, cause: error });
+        const said = `The ${what} of ${release} failed. Helm said: "${error.said}". ${undone}${items}`;
+        const advice = cause?.advice ?? (receipt.reasons.length > 0 ? notReadyAdvice : undefined);
+        return new errors/* Failure */.HR(code, said, { advice: adviceOr(advice), cause: error });
     }
 }
 
@@ -37188,7 +37184,7 @@ function createWatch(firstRevision, dependencies) {
             catch (error) {
                 if (within.aborted)
                     return;
-                log.debug(redactor.toLine(Error.isError(error) ? error.message : String(error)));
+                log.debug(redactor.ofError(error));
             }
         }
     }
@@ -37289,8 +37285,7 @@ async function upgrade(request, dependencies, receipt) {
         const found = history.find(({ revision }) => revision === former);
         if (!found || former === before.deployed?.revision)
             return before.deployed;
-        const { revision, updated } = found;
-        return { revision, updated, chart: await helm.chartOf(revision, within) };
+        return withChart(found, helm, within);
     }
     /** Our own judgement, since Helm 3 is content with less (helm.md, rule 3). */
     async function waitUntilReady({ revision }) {
@@ -38076,7 +38071,7 @@ async function deployFrom(workplace, { inputs, dependencies, redactor, startedMs
     const within = { signal, maxMs: quickMs };
     const looking = {
         ...dependencies,
-        ...{ helm, inputs, workplace, receipt, temporaryDirectory: directory },
+        ...{ helm, inputs, receipt, chart: workplace.chart, temporaryDirectory: directory },
     };
     // What is wrong with the mirror, the release or the chart is told before anybody waits for an export.
     const links = await prepareLink(inputs, { ...dependencies, directory, timed });
